@@ -1,0 +1,1 @@
+"""The rules that turn events into facts, one kind of fact a file."""

@@ -1,0 +1,1 @@
+"""Peergate: the authorization gateway between agents and what they know about people."""

@@ -1,0 +1,88 @@
+"""Settings of the process: flags, `PEERGATE_*` variables or a TOML file; an unknown one is refused."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Literal, cast
+
+PREFIX = "PEERGATE_"
+#: Variables of the client side of the command line; they are no settings of a server.
+CLIENT_VARIABLES = frozenset({"PEERGATE_URL", "PEERGATE_KEY", "PEERGATE_CONFIG"})
+
+
+class ConfigError(Exception):
+    """A setting that is unknown, or has a value that cannot be used; the message names it and where it came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How one process runs.
+
+    `audit` is `durable` (every decision is on disk before its answer) or `relaxed` (within 50 ms of it).
+    `rate_limit` is requests a minute and credential, 0 for none. `public_url` is the https address that discovery
+    documents advertise.
+    """
+
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 8787
+    policies: Path | None = None
+    audit: Literal["durable", "relaxed"] = "durable"
+    rate_limit: int = 6000
+    public_url: str | None = None
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        if self.workers != 1:
+            raise ConfigError("`workers` must be 1: one process holds the store, and a second one would be refused")
+        if self.audit not in ("durable", "relaxed"):
+            raise ConfigError(f"`audit` must be durable or relaxed, got `{self.audit}`")
+        if not 0 <= self.port <= 65535:
+            raise ConfigError(f"`port` must be from 0 to 65535, got `{self.port}`")
+        if self.rate_limit < 0:
+            raise ConfigError(f"`rate_limit` must be 0 or more, got `{self.rate_limit}`")
+        if self.public_url is not None and not self.public_url.startswith("https://"):
+            raise ConfigError(f"`public_url` must be an https address, got `{self.public_url}`")
+
+
+_TYPES = {"data": Path, "policies": Path, "port": int, "rate_limit": int, "workers": int}
+
+
+def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None = None) -> Settings:
+    """Settings from a TOML file, then the environment, then flags; the later wins.
+
+    Raises:
+        ConfigError: unknown name, unusable value, or no `data`.
+    """
+    merged: dict[str, object] = {}
+    if file is not None:
+        try:
+            merged |= _known(tomllib.loads(file.read_text("utf-8")), f"in {file}")
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as wrong:
+            raise ConfigError(f"the settings file {file} cannot be read: {wrong}") from wrong
+    variables = {
+        name.removeprefix(PREFIX).lower(): value
+        for name, value in environ.items()
+        if name.startswith(PREFIX) and name not in CLIENT_VARIABLES
+    }
+    merged |= _known(variables, "in the environment")
+    merged |= _known({name: value for name, value in flags.items() if value is not None}, "as a flag")
+    if "data" not in merged:
+        raise ConfigError("`data` is required: the directory that holds the store (--data DIR)")
+    return replace(Settings(data=cast(Path, merged.pop("data"))), **merged)  # type: ignore[arg-type]
+
+
+def _known(given: Mapping[str, object], where: str) -> dict[str, object]:
+    names = {field.name for field in fields(Settings)}
+    read: dict[str, object] = {}
+    for name, value in given.items():
+        if name not in names:
+            raise ConfigError(f"unknown setting `{name}` {where}; known are {', '.join(sorted(names))}")
+        try:
+            read[name] = _TYPES.get(name, str)(value)  # type: ignore[operator]
+        except (TypeError, ValueError) as wrong:
+            raise ConfigError(f"`{name}` {where} must be of type {_TYPES[name].__name__}, got `{value}`") from wrong
+    return read

@@ -1,0 +1,100 @@
+"""Every error a caller can be shown: a status, a title, one sentence, and nothing of anybody else's."""
+
+from __future__ import annotations
+
+
+class GatewayError(Exception):
+    """Base of the errors that a surface renders. `detail` is one lower-case sentence that is safe to show the caller."""
+
+    status = 500
+    title = "internal error"
+
+    def __init__(self, detail: str, *, field: str | None = None, next_step: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.field = field
+        self.next_step = next_step
+
+
+class Invalid(GatewayError):
+    """The request is malformed; `field` names the part that is wrong."""
+
+    status = 400
+    title = "invalid request"
+
+
+class TooLarge(GatewayError):
+    """The request is over a named limit of size."""
+
+    status = 413
+    title = "too large"
+
+
+class Unauthenticated(GatewayError):
+    """No credential, or one that is not good any more. The sentence is the same for every cause."""
+
+    status = 401
+    title = "unauthenticated"
+
+    def __init__(self, detail: str = "the credential is missing, unknown, expired or revoked") -> None:
+        super().__init__(detail)
+
+
+class Forbidden(GatewayError):
+    """A decision said no, or a factor is missing."""
+
+    status = 403
+    title = "forbidden"
+
+    def __init__(
+        self, detail: str, *, decision_id: str | None = None, next_step: str | None = None, title: str | None = None
+    ) -> None:
+        super().__init__(detail, next_step=next_step)
+        self.decision_id = decision_id
+        if title is not None:
+            self.title = title
+
+
+class StepUpRequired(Forbidden):
+    """The caller may do this after confirming who they are."""
+
+    title = "step-up required"
+
+
+class NotFound(GatewayError):
+    """There is none, or none that the caller may know of: the two answers are the same bytes."""
+
+    status = 404
+    title = "not found"
+
+    def __init__(self, detail: str = "there is no such resource") -> None:
+        super().__init__(detail)
+
+
+class Conflict(GatewayError):
+    """The state of the resource does not allow this now."""
+
+    status = 409
+    title = "conflict"
+
+
+class TooManyRequests(GatewayError):
+    """Over a rate limit; `retry_after` is in whole seconds."""
+
+    status = 429
+    title = "too many requests"
+
+    def __init__(self, detail: str, *, retry_after: int) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
+class Unavailable(GatewayError):
+    """The gateway cannot answer now without breaking a promise, so it does not answer; `retry_after` in seconds."""
+
+    status = 503
+    title = "unavailable"
+
+    def __init__(self, detail: str, *, retry_after: int = 1) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after

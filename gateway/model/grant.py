@@ -1,0 +1,80 @@
+"""A session collects the evidence of one request; a grant is the proof that a decision allowed what comes next."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from gateway.model.caller import Caller
+from gateway.model.entity import EntityUid
+from gateway.model.evidence import LogRow
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Session:
+    """One request: who calls, when, and the log rows that must be on disk before it is answered."""
+
+    caller: Caller
+    request_id: str
+    now: datetime
+    source_ip: str | None = None
+    rows: list[LogRow] = field(default_factory=list)
+
+    def written(self, rows: tuple[LogRow, ...]) -> None:
+        """Drop rows that are in the log now."""
+        done = {row.id for row in rows}
+        self.rows = [row for row in self.rows if row.id not in done]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant(Generic[T]):
+    """What `Access` gives for an allowed action; every store function on protected data takes one first.
+
+    INVARIANT: only `gateway.access` makes one.
+    """
+
+    session: Session
+    action: str
+    resource: EntityUid
+    target: T
+    decision: LogRow
+
+    @property
+    def now(self) -> datetime:
+        return self.session.now
+
+    @property
+    def caller(self) -> Caller:
+        return self.session.caller
+
+    def note(self, **facts: object) -> None:
+        """Add what was served to the decision's row, before it is written: counts and ids only."""
+        self.decision.details.update(facts)  # type: ignore[attr-defined]  # a dict until the row is chained
+
+    def audit(self, action: str, details: Mapping[str, object], *, resource: EntityUid | None = None) -> LogRow:
+        """An audit event of this request, about the granted resource unless another is named."""
+        about = resource or self.resource
+        return LogRow(
+            kind="audit",
+            id=str(uuid.uuid4()),
+            at=self.session.now,
+            org_id=self.decision.org_id,
+            principal_type=self.caller.type,
+            principal_id=self.caller.id,
+            action=action,
+            resource_type=about.type,
+            resource_id=about.id,
+            outcome=None,
+            deny_kind=None,
+            policies=(),
+            bundle=self.decision.bundle,
+            data_version=self.decision.data_version,
+            slices=(),
+            request_id=self.session.request_id,
+            details={**details, "decision_id": self.decision.id, "request_id": self.session.request_id},
+        )

@@ -1,0 +1,123 @@
+"""A call: one operation under way, with its input and the ways it may reach the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from gateway.access import Access
+from gateway.authn.authenticator import Authenticator
+from gateway.config import Settings
+from gateway.errors import NotFound
+from gateway.model.grant import Grant, Session
+from gateway.model.records import Agent, Org, Peer, PlatformConnection
+from gateway.operations.fields import Fields, is_id
+from gateway.store.db import Database
+from gateway.store.entities import Missing
+from gateway.store.rows import Rows, Tx
+from gateway.store.state import State
+from gateway.store.writer import Unit
+
+R = TypeVar("R")
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the process is made of, wired once at start."""
+
+    settings: Settings
+    clock: Callable[[], datetime]
+    database: Database
+    state: State
+    access: Access
+    authenticator: Authenticator
+
+
+@dataclass(slots=True)
+class Call:
+    """The input of one operation and its session."""
+
+    services: Services
+    session: Session
+    path: Mapping[str, str]
+    query: Fields
+    body: Fields
+    headers: Mapping[str, str]
+
+    @property
+    def access(self) -> Access:
+        return self.services.access
+
+    @property
+    def state(self) -> State:
+        return self.services.state
+
+    @property
+    def now(self) -> datetime:
+        return self.session.now
+
+    @property
+    def org(self) -> Org:
+        """The caller's own organisation."""
+        return self.state.orgs[self.session.caller.org_id]
+
+    # -- targets: another organisation's object is the same as none
+
+    def peer(self, peer_id: str | None) -> Peer | Missing:
+        return self._target("Peer", peer_id, self.state.peers)
+
+    def agent(self, agent_id: str | None) -> Agent | Missing:
+        return self._target("Agent", agent_id, self.state.agents)
+
+    def connection(self, connection_id: str | None) -> PlatformConnection | Missing:
+        return self._target("PlatformConnection", connection_id, self.state.connections)
+
+    def _target(self, kind: str, found_id: str | None, table: Mapping[str, R]) -> R | Missing:
+        if found_id is None or not is_id(found_id):
+            return Missing(kind, "-")
+        found = table.get(found_id)
+        if found is None or getattr(found, "org_id") != self.session.caller.org_id:  # noqa: B009  # every row of a table has it
+            return Missing(kind, found_id)
+        return found
+
+    # -- the store
+
+    async def read(self, ask: Callable[Concatenate[Rows, Grant[Any], P], R], grant: Grant[Any], *args: P.args, **kw: P.kwargs) -> R:
+        """Run a store read on a reader thread."""
+        return await self.services.database.read(lambda rows: ask(rows, grant, *args, **kw))
+
+    async def write(self, change: Callable[Concatenate[Tx, Grant[Any], P], R], grant: Grant[Any], *args: P.args, **kw: P.kwargs) -> R:
+        """Run a store change on the writer, in one transaction with the decisions that led to it.
+
+        A change may run twice when its batch is retried: it reads what it needs inside the transaction and publishes
+        state only through `tx.after_commit`.
+        """
+        return await self._submit(change, grant, False, *args, **kw)
+
+    async def write_alone(
+        self, change: Callable[Concatenate[Tx, Grant[Any], P], R], grant: Grant[Any], *args: P.args, **kw: P.kwargs
+    ) -> R:
+        """As `write`, in a transaction of its own, so that `tx.state` is exactly what is committed: for every change of
+        the authorization state that looks before it writes."""
+        return await self._submit(change, grant, True, *args, **kw)
+
+    async def _submit(self, change: Callable[..., R], grant: Grant[Any], alone: bool, *args: Any, **kw: Any) -> R:
+        rows = tuple(self.session.rows)
+        result = await self.services.database.awrite(Unit(lambda tx: change(tx, grant, *args, **kw), log=rows, solo=alone))
+        self.session.written(rows)
+        return result
+
+
+def path_id(call: Call, name: str) -> str:
+    """An id from the path.
+
+    Raises:
+        NotFound: it has not the form of an id, which is the answer to an unknown one.
+    """
+    value = call.path[name]
+    if not is_id(value):
+        raise NotFound
+    return value

@@ -1,0 +1,41 @@
+"""An operation: one row of the table that feeds every surface."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from gateway.operations.call import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an operation answers: a status, a JSON body (None only with 204) and extra headers."""
+
+    body: Mapping[str, object] | None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_CONTENT = Reply(None, 204)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing the gateway does.
+
+    `actions` are the Cedar actions it may ask for; a public operation asks none and says why in `public`.
+    `fields` and `query` are the members it reads. With `strict`, any other member is refused; without, it is ignored,
+    because published clients of this wire send extras.
+    """
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    run: Callable[[Call], Awaitable[Reply]]
+    actions: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    query: tuple[str, ...] = ()
+    strict: bool = False
+    public: str | None = None

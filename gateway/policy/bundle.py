@@ -1,0 +1,176 @@
+"""A bundle: one schema and every policy under it, checked as a whole, parsed once and partitioned by action."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import cedarpy
+from cedarpy import pst
+
+from gateway.model.entity import EntityUid
+from gateway.policy import files, guard, house, source
+from gateway.policy.finding import Finding, PolicyError
+from gateway.policy.source import Policy, PolicyInfo
+from gateway.policy.value import canonical
+
+SCHEMA = "schema.cedarschema"
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What decisions are taken by. It is never changed: a new one is built aside and takes its place.
+
+    `hash` is the SHA-256, in hex, of the schema text and of each policy's id and text; the order of the files is not in
+    it. `actions` are the ids of the schema's actions, groups included. The rest is for this package.
+    """
+
+    hash: str
+    policies: Mapping[str, PolicyInfo]
+    actions: frozenset[str]
+    schema_text: str = field(repr=False)
+    schema_hash: str = field(repr=False)
+    schema: cedarpy.Schema = field(repr=False, compare=False)
+    action_uids: Mapping[str, EntityUid] = field(repr=False)
+    partitions: Mapping[str, cedarpy.PolicySet | None] = field(repr=False, compare=False)
+    trees: Mapping[str, pst.Template] = field(repr=False, compare=False)
+
+    @classmethod
+    def load(
+        cls, schema: Path, policies: Path, *, required: Collection[str] = (), house_rules: bool = True
+    ) -> Bundle:
+        """Returns the bundle of a schema file and of every `.cedar` file under `policies`; raises `PolicyError`."""
+        return cls.from_text(
+            files.read_schema(schema), files.read_texts(policies), required=required, house_rules=house_rules
+        )
+
+    @classmethod
+    def from_text(
+        cls,
+        schema: str,
+        policies: Mapping[str, str],
+        *,
+        required: Collection[str] = (),
+        house_rules: bool = True,
+    ) -> Bundle:
+        """Returns the bundle of a schema text and of policy texts by file name, or raises `PolicyError` with all that is
+        wrong.
+
+        `required` are ids without which it does not load. Without `house_rules` any store of Cedar policies loads; what
+        guards the process and the answer cannot be switched off.
+        """
+        handle = _schema(schema)
+        read: list[Policy] = []
+        findings: list[Finding] = []
+        for file, text in sorted(policies.items()):
+            found, wrong = source.read(file, text)
+            if house_rules and not wrong:
+                wrong.extend(house.breaches(file, text, found))
+            read += found
+            findings += wrong
+        findings += _breaches_of_the_whole(read, required)
+        if not findings:
+            findings += _invalid(read, handle)
+        if findings:
+            raise PolicyError(findings)
+        return _assemble(schema, handle, {p.info.id: p for p in read})
+
+    def without(self, policy_id: str) -> Bundle:
+        """Returns this bundle with one policy left out; raises `KeyError` for an id that it does not hold."""
+        kept = {id_: Policy(info, self.trees[id_]) for id_, info in self.policies.items()}
+        del kept[policy_id]
+        return _assemble(self.schema_text, self.schema, kept)
+
+
+def _schema(text: str) -> cedarpy.Schema:
+    try:
+        guard.check_schema(text)
+        return cedarpy.Schema.from_str(text, release_gil=True)
+    except ValueError as error:
+        raise PolicyError([Finding(SCHEMA, 0, "", str(error))]) from error
+
+
+def _breaches_of_the_whole(policies: list[Policy], required: Collection[str]) -> Iterator[Finding]:
+    first: dict[str, PolicyInfo] = {}
+    for policy in policies:
+        info = policy.info
+        if (other := first.setdefault(info.id, info)) is not info:
+            yield Finding(info.file, info.line, info.id, f"is the id of another policy: {other.file}:{other.line}")
+    for missing in sorted(set(required) - first.keys()):
+        yield Finding("", 0, missing, "is required and missing")
+    if not policies:
+        yield Finding("", 0, "", "no policy at all")
+    if len(policies) > guard.MAX_POLICIES:
+        yield Finding("", 0, "", f"more than {guard.MAX_POLICIES} policies")
+
+
+def _invalid(policies: list[Policy], schema: cedarpy.Schema) -> Iterator[Finding]:
+    # One by one: cedarpy names errors by position, and the lock is held for microseconds at a time.
+    for policy in policies:
+        for error in cedarpy.validate_policies(policy.info.text, schema).errors:
+            yield Finding(policy.info.file, policy.info.line, policy.info.id, error.error)
+
+
+def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy]) -> Bundle:
+    policies = dict(sorted(policies.items()))
+    # INVARIANT: Cedar's own id of a policy is its `@id`, so what Cedar answers needs no translation.
+    trees = {id_: replace(policy.tree, id=id_) for id_, policy in policies.items()}
+    groups = _groups(schema)
+    names = _names(groups)
+    parsed = cedarpy.PolicySet
+    built: dict[tuple[str, ...], cedarpy.PolicySet | None] = {(): None}
+    partitions: dict[str, cedarpy.PolicySet | None] = {}
+    for name, uid in names.items():
+        ids = tuple(id_ for id_, tree in trees.items() if _may_match(tree.action, groups[uid]))
+        if ids not in built:
+            chosen = pst.PolicySet({}, {id_: trees[id_] for id_ in ids}, ())
+            built[ids] = parsed.from_pst(chosen, release_gil=True)
+        partitions[name] = built[ids]
+    texts = [[id_, policy.info.text] for id_, policy in policies.items()]
+    return Bundle(
+        hash=hashlib.sha256(canonical([text, texts]).encode()).hexdigest(),
+        policies=MappingProxyType({id_: policy.info for id_, policy in policies.items()}),
+        actions=frozenset(names),
+        schema_text=text,
+        schema_hash=hashlib.sha256(text.encode()).hexdigest(),
+        schema=schema,
+        action_uids=MappingProxyType(names),
+        partitions=MappingProxyType(partitions),
+        trees=MappingProxyType(trees),
+    )
+
+
+def _groups(schema: cedarpy.Schema) -> dict[EntityUid, frozenset[EntityUid]]:
+    """Returns each action with itself and every group that it is in: Cedar puts them into any slice, closed over parents."""
+    actions = json.loads(str(cedarpy.Entities.from_json_str("[]", schema)))
+    return {
+        EntityUid(**action["uid"]): frozenset(EntityUid(**uid) for uid in (action["uid"], *action["parents"]))
+        for action in actions
+    }
+
+
+def _names(uids: Iterable[EntityUid]) -> dict[str, EntityUid]:
+    names: dict[str, EntityUid] = {}
+    for uid in sorted(uids):
+        if names.setdefault(uid.id, uid) != uid:
+            raise PolicyError([Finding(SCHEMA, 0, "", f"two actions are called `{uid.id}`")])
+    return names
+
+
+def _may_match(constraint: pst.ActionConstraint, groups: frozenset[EntityUid]) -> bool:
+    match constraint:
+        case pst.ScopeAny():
+            return True
+        case pst.ActionEq(entity):
+            # An `==` on a group matches the group alone; it is kept where it could match, which costs nothing.
+            return _uid(entity) in groups
+        case pst.ActionIn(entities):
+            return any(_uid(entity) in groups for entity in entities)
+
+
+def _uid(entity: pst.EntityUid) -> EntityUid:
+    return EntityUid(str(entity.type), entity.id)

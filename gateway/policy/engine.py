@@ -1,0 +1,128 @@
+"""The engine: a query and a slice in, a verdict out, and no way to an allow but Cedar's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import cedarpy
+
+from gateway.model.decision import DenyKind, Query, Reason, Verdict
+from gateway.model.entity import Entity
+from gateway.policy import slice as slices
+from gateway.policy.bundle import Bundle
+from gateway.policy.context import Context
+from gateway.policy.slice import Slice
+from gateway.policy.value import ValueRefused, uid_json
+
+FAILED_POLICY = re.compile(r"\Aerror while evaluating policy `([^`]+)`")
+INVALID = Verdict(allowed=False, deny_kind=DenyKind.INVALID_REQUEST, policies=(), reasons=(), errors=())
+FAILED = Verdict(allowed=False, deny_kind=DenyKind.EVALUATION_ERROR, policies=(), reasons=(), errors=())
+UNMENTIONED = Verdict(allowed=False, deny_kind=DenyKind.NOT_PERMITTED, policies=(), reasons=(), errors=())
+
+
+class PolicyEngine:
+    """Decides by one bundle; `salt` goes into the hash of each slice, so that a hash does not betray what is in it."""
+
+    def __init__(self, bundle: Bundle, *, salt: bytes) -> None:
+        self.bundle = bundle
+        self._salt = salt
+        self._actions = {name: uid_json(uid) for name, uid in bundle.action_uids.items()}
+        self._reasons = {
+            id_: Reason(id_, info.effect, info.reason, info.reason_code, info.precedence)
+            for id_, info in bundle.policies.items()
+        }
+
+    def slice(self, *entities: Entity) -> Slice:
+        """Returns a slice of `entities`; raises `SliceError`."""
+        return slices.build(self.bundle, entities, salt=self._salt)
+
+    def extend(self, base: Slice, *entities: Entity) -> Slice:
+        """Returns `base` and `entities` as one slice, whose text and hash are those of `entities`; raises `SliceError`."""
+        return slices.build(self.bundle, entities, salt=self._salt, base=base)
+
+    def slice_json(self, entities: Sequence[object]) -> Slice:
+        """Returns a slice of entities in Cedar's JSON; raises `SliceError`."""
+        return slices.from_json(self.bundle, entities, salt=self._salt)
+
+    def decide(self, query: Query, slice: Slice) -> Verdict:
+        """Returns the verdict on one query; whatever Cedar cannot answer is a deny."""
+        return self.decide_all([query], slice)[0]
+
+    def decide_all(self, queries: Sequence[Query], slice: Slice) -> list[Verdict]:
+        """Returns a verdict a query, in their order; neighbours that the same policies decide go to Cedar as one batch."""
+        verdicts: list[Verdict] = []
+        prepared = [(self.bundle.partitions.get(q.action), self._request(q, slice)) for q in queries]
+        for partition, run in groupby(prepared, key=itemgetter(0)):
+            items = [item for _, item in run]
+            asked = [item for item in items if not isinstance(item, Verdict)]
+            answers = iter(self._ask(asked, partition, slice))
+            verdicts += [item if isinstance(item, Verdict) else next(answers) for item in items]
+        return verdicts
+
+    def _request(self, query: Query, slice: Slice) -> dict[str, Any] | Verdict:
+        """Returns what to ask Cedar, or the verdict when there is nothing to ask.
+
+        INVARIANT: every entity that the request names is in the slice, and every entity that these name. Cedar answers
+        over missing ones too, and skips the forbids that would have needed them, in part without an error.
+        """
+        action = self._actions.get(query.action)
+        if action is None or slice.missing or slice.schema_hash != self.bundle.schema_hash:
+            return INVALID
+        try:
+            context = query.context if isinstance(query.context, Context) else Context(query.context)
+        except ValueRefused:
+            return INVALID
+        if not slice.uids.issuperset((query.principal, query.resource, *context.uids)):
+            return INVALID
+        if self.bundle.partitions[query.action] is None:
+            return UNMENTIONED
+        return {
+            "principal": uid_json(query.principal),
+            "action": action,
+            "resource": uid_json(query.resource),
+            "context": context.text,
+        }
+
+    def _ask(
+        self, requests: list[dict[str, Any]], partition: cedarpy.PolicySet | None, slice: Slice
+    ) -> Iterator[Verdict]:
+        if partition is None or not requests:
+            return
+        try:
+            answers = cedarpy.is_authorized_batch(requests, partition, slice.handle, self.bundle.schema)
+        except BaseException as panic:
+            # A Rust panic is a BaseException whose class cannot be imported. It must not end the process, which serves
+            # others, and must not pass for an answer. Ordinary exceptions are bugs of ours: uids and contexts that get
+            # here were accepted by Cedar or are JSON text, for which it returns NoDecision.
+            if type(panic).__name__ != "PanicException":
+                raise
+            yield from [FAILED] * len(requests)
+            return
+        yield from map(self._verdict, answers)
+
+    def _verdict(self, answer: cedarpy.AuthzResult) -> Verdict:
+        decision, diagnostics = answer.decision, answer.diagnostics
+        if decision is cedarpy.Decision.NoDecision:
+            return INVALID
+        policies = tuple(sorted(diagnostics.reasons))
+        reasons = tuple([self._reasons[id_] for id_ in policies])
+        if diagnostics.errors:
+            failed = {id_ for error in diagnostics.errors for id_ in FAILED_POLICY.findall(error)}
+            return Verdict(False, DenyKind.EVALUATION_ERROR, policies, reasons, tuple(sorted(failed)))
+        if decision is cedarpy.Decision.Allow:
+            return Verdict(True, None, policies, reasons, ())
+        return Verdict(False, DenyKind.FORBIDDEN if policies else DenyKind.NOT_PERMITTED, policies, reasons, ())
+
+
+def one_reason(verdict: Verdict) -> Reason | None:
+    """Returns the forbid with the lowest precedence, ties by id, of a deny that forbids caused; else None."""
+    forbids = [reason for reason in verdict.reasons if reason.effect == "forbid"]
+    return min(forbids, key=_rank, default=None)
+
+
+def _rank(reason: Reason) -> tuple[bool, int, str]:
+    return reason.precedence is None, reason.precedence or 0, reason.policy_id

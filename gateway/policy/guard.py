@@ -1,0 +1,99 @@
+"""What is refused before Cedar sees it: text that would crash its parser, and values that would change its meaning."""
+
+from __future__ import annotations
+
+import cedarpy
+from cedarpy import pst
+
+from gateway.policy.text import CLOSING, OPENING, tokens
+
+#: Cedar's parser recurses: at a nesting of about 570 the process dies of a stack overflow.
+MAX_NESTING = 50
+#: A flat chain of 1,800 terms passes validation and fails when evaluated; one of 2,000 kills `policies_to_pst`.
+MAX_OPERATORS = 600
+MAX_BYTES = 2 * 1024 * 1024
+MAX_POLICIES = 5_000
+
+#: Everything that becomes a node over other nodes, clauses included: Cedar joins them with `&&`.
+OPERATORS = frozenset("&& || == != <= >= < > + - * ! . [ if in is has like when unless".split())
+#: The keys by which Cedar's JSON spells something other than a record.
+RESERVED_KEYS = frozenset({"__extn", "__entity", "__expr"})
+
+
+class GuardError(ValueError):
+    """A policy text or a value is refused unparsed; the message names the limit."""
+
+
+def check_size(text: str) -> None:
+    """Raises `GuardError` when `text` is longer than `MAX_BYTES` in UTF-8, or is not Unicode text."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise GuardError("not unicode text") from error
+    if size > MAX_BYTES:
+        raise GuardError(f"longer than {MAX_BYTES} bytes")
+
+
+def check(text: str, *, opening: str = OPENING, closing: str = CLOSING) -> None:
+    """Raises `GuardError` when one policy is too long, nests deeper than `MAX_NESTING` or has over `MAX_OPERATORS`.
+
+    Brackets, runs of `!` or `-`, and `if` (whose `else` is nested in it until the bracket around it closes) all nest.
+    """
+    check_size(text)
+    operators = depth = run = 0
+    branches = [0]
+    for token in tokens(text):
+        word = token[0]
+        operators += word in OPERATORS
+        run = run + 1 if word in "!-" else 0
+        if word in opening:
+            depth += 1
+            branches.append(0)
+        elif word in closing and len(branches) > 1:
+            depth -= 1 + branches.pop()
+        elif word == "if":
+            depth += 1
+            branches[-1] += 1
+        if depth + run > MAX_NESTING:
+            raise GuardError(f"nested deeper than {MAX_NESTING}")
+        if operators > MAX_OPERATORS:
+            raise GuardError(f"more than {MAX_OPERATORS} operators")
+
+
+def check_schema(text: str) -> None:
+    """Raises `GuardError` when a schema nests deeper than `MAX_NESTING`; in a schema `<` and `>` are brackets."""
+    check_size(text)
+    depth = 0
+    for token in tokens(text):
+        depth += (token[0] in OPENING + "<") - (token[0] in CLOSING + ">")
+        if depth > MAX_NESTING:
+            raise GuardError(f"nested deeper than {MAX_NESTING}")
+
+
+def parse(text: str) -> pst.Template:
+    """Returns the one static policy that `text` holds; raises `GuardError` or `ValueError` for anything else.
+
+    `policies_to_pst` is the gate because it refuses `unknown(...)`, which strict validation lets pass, and which makes a
+    forbid err and so be skipped.
+    """
+    check(text)
+    parsed = cedarpy.policies_to_pst(text)
+    if parsed.templates:
+        raise GuardError("a template: slots are not used here")
+    [policy] = parsed.static_policies.values()
+    return policy
+
+
+def refuse_reserved_keys(value: object) -> None:
+    """Raises `GuardError` when a key of `RESERVED_KEYS` stands anywhere in the JSON `value`, which a user wrote."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case dict() as record:
+                for key in RESERVED_KEYS & record.keys():
+                    raise GuardError(f"reserved key `{key}`")
+                waiting.extend(record.values())
+            case list() | tuple() as items:
+                waiting.extend(items)
+            case _:
+                pass

@@ -1,0 +1,45 @@
+"""The house rules: how our own policy files are written, so that people find the policy and its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import cedarpy
+from cedarpy import pst
+
+from gateway.policy.finding import Finding
+from gateway.policy.source import Policy, stem
+
+GUARDRAILS = "guardrails/"
+
+
+def breaches(file: str, text: str, policies: Sequence[Policy]) -> Iterator[Finding]:
+    """Yields where a file breaks a house rule; `policies` are all that it holds.
+
+    Each policy has an `@id` that starts with its path, and a `@reason`; a guardrail only forbids; any other file speaks of
+    one action by name; the text is as Cedar formats it.
+    """
+    if cedarpy.format_policies(text) != text:
+        yield Finding(file, 0, "", "is not formatted: `peergate policy fmt` does it")
+    named: set[pst.EntityUid] = set()
+    for policy in policies:
+        if isinstance(policy.tree.action, pst.ActionEq):
+            named.add(policy.tree.action.entity)
+        for message in _breaches_of(file, policy):
+            yield Finding(file, policy.info.line, policy.info.id, message)
+    if not file.startswith(GUARDRAILS) and len(named) > 1:
+        yield Finding(file, 0, "", f"names {len(named)} actions instead of one")
+
+
+def _breaches_of(file: str, policy: Policy) -> Iterator[str]:
+    if not policy.info.annotations.get("id"):
+        yield "has no `@id`"
+    elif policy.info.id != stem(file) and not policy.info.id.startswith(stem(file) + "/"):
+        yield f"`@id` is not `{stem(file)}` and does not start with `{stem(file)}/`"
+    if not policy.info.reason.strip():
+        yield "has no `@reason`"
+    if file.startswith(GUARDRAILS):
+        if policy.info.effect != "forbid":
+            yield "a guardrail only forbids"
+    elif not isinstance(policy.tree.action, pst.ActionEq):
+        yield "does not name its one action with `action ==`"

@@ -1,0 +1,124 @@
+"""A slice: the few entities that one decision needs, parsed once, always with the schema."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import cedarpy
+
+from gateway.model.entity import Entity, EntityUid
+from gateway.policy.bundle import Bundle
+from gateway.policy.value import ValueRefused, canonical, named, record_json, refuse_unknown, uid_json
+
+
+class SliceError(ValueError):
+    """Entities cannot be handed to Cedar: they break the schema, contradict each other, or hold a refused value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Entities that decisions can be asked over; opaque outside this package.
+
+    `text` is their canonical JSON and `hash` its salted SHA-256. An extended slice has the text and hash of what was
+    added, and `hashes` from the first base on. `missing` are the entities that are named (as a parent, in an attribute
+    or in a tag) and not there: Cedar skips a forbid over them, some without an error, so a slice with any decides nothing.
+    """
+
+    handle: cedarpy.Entities = field(repr=False, compare=False)
+    schema_hash: str
+    text: str = field(repr=False)
+    hash: str
+    hashes: tuple[str, ...]
+    uids: frozenset[EntityUid]
+    missing: frozenset[EntityUid]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every entity that is named is there."""
+        return not self.missing
+
+
+def build(bundle: Bundle, entities: Iterable[Entity], *, salt: bytes, base: Slice | None = None) -> Slice:
+    """Returns a slice of `entities`, on top of `base` when one is given; raises `SliceError`.
+
+    Equal entities count once; the cost of a base is linear in its size (62 us at 100 entities, 9.5 ms at 10,000).
+    """
+    spelled: dict[EntityUid, dict[str, object]] = {}
+    seen: set[EntityUid] = set()
+    for entity in entities:
+        json_ = _entity_json(entity, seen)
+        if spelled.setdefault(entity.uid, json_) != json_:
+            raise SliceError(f"two different entities are `{entity.uid}`")
+    text = canonical([spelled[uid] for uid in sorted(spelled)])
+    return _slice(bundle, _parsed(bundle, text, base), text, frozenset(spelled), seen, salt, base)
+
+
+def from_json(bundle: Bundle, entities: Sequence[object], *, salt: bytes) -> Slice:
+    """Returns a slice of entities in Cedar's JSON, as files and foreign stores hold them; raises `SliceError`.
+
+    What an attribute names is read back from Cedar, because with a schema `{"type", "id"}` alone is an entity too.
+    """
+    try:
+        refuse_unknown(entities)
+        text = canonical(entities)
+    except (ValueError, RecursionError) as error:
+        raise SliceError(str(error)) from error
+    handle = _parsed(bundle, text, None)
+    uids: set[EntityUid] = set()
+    seen: set[EntityUid] = set()
+    for entity in json.loads(str(handle)):
+        uids.add(EntityUid(**entity["uid"]))
+        seen.update(EntityUid(**parent) for parent in entity["parents"])
+        seen.update(named([entity["attrs"], entity.get("tags", {})]))
+    return _slice(bundle, handle, text, frozenset(uids), seen, salt, None)
+
+
+def _parsed(bundle: Bundle, text: str, base: Slice | None) -> cedarpy.Entities:
+    # INVARIANT: nowhere else are entities parsed, and always with the schema: without it a forbid on a group of actions
+    # does not apply, and says nothing.
+    try:
+        if base is None:
+            return cedarpy.Entities.from_json_str(text, bundle.schema)
+        return base.handle.with_added_json_str(text, bundle.schema)
+    except ValueError as error:
+        raise SliceError(str(error)) from error
+
+
+def _slice(
+    bundle: Bundle,
+    handle: cedarpy.Entities,
+    text: str,
+    uids: frozenset[EntityUid],
+    seen: set[EntityUid],
+    salt: bytes,
+    base: Slice | None,
+) -> Slice:
+    digest = hashlib.sha256(salt + text.encode()).hexdigest()
+    if base:
+        uids |= base.uids
+        seen |= base.missing
+    return Slice(
+        handle=handle,
+        schema_hash=bundle.schema_hash,
+        text=text,
+        hash=digest,
+        hashes=(*base.hashes, digest) if base else (digest,),
+        uids=uids,
+        missing=frozenset(seen) - uids - set(bundle.action_uids.values()),
+    )
+
+
+def _entity_json(entity: Entity, seen: set[EntityUid]) -> dict[str, object]:
+    seen.update(entity.parents)
+    try:
+        return {
+            "uid": uid_json(entity.uid),
+            "attrs": record_json(entity.attrs, seen),
+            "parents": [uid_json(parent) for parent in sorted(entity.parents)],
+            "tags": record_json(entity.tags, seen),
+        }
+    except ValueRefused as error:
+        raise SliceError(f"`{entity.uid}`: {error}") from error

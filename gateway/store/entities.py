@@ -1,0 +1,274 @@
+"""From rows to the small slice of Cedar entities that one decision needs, every reference included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from gateway.model.caller import Caller
+from gateway.model.entity import Entity, EntityUid, Value
+from gateway.model.proposal import Proposal
+from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformConnection
+from gateway.model.rules import ApprovalRules
+from gateway.store.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The data directory as a whole, as the resource of administration."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One decision of the log, as the resource of reading it."""
+
+    id: str
+    org_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A resource that does not exist for the caller: an unknown id, or another organisation's. The two are the same."""
+
+    type: str
+    id: str
+
+
+Target = Org | Human | Agent | Peer | ApprovalHeader | PlatformConnection | Credential | LogEntry | Installation | Missing
+
+NOWHERE = EntityUid("Org", "")
+NOBODY = EntityUid("Human", "")
+NO_AGENT = EntityUid("Agent", "")
+NO_APP = EntityUid("Platform", "")
+
+
+def uid_of(target: Target | Proposal) -> EntityUid:
+    """The Cedar identifier under which a target is decided and recorded."""
+    match target:
+        case Org():
+            return EntityUid("Org", target.id)
+        case Human():
+            return EntityUid("Human", target.id)
+        case Agent():
+            return EntityUid("Agent", target.id)
+        case Peer():
+            return EntityUid("Peer", target.id)
+        case ApprovalHeader():
+            return EntityUid("Approval", target.id)
+        case PlatformConnection():
+            return EntityUid("PlatformConnection", target.id)
+        case Credential():
+            return EntityUid("Credential", target.id)
+        case LogEntry():
+            return EntityUid("Decision", target.id)
+        case Installation():
+            return EntityUid("Installation", "local")
+        case Missing():
+            return EntityUid(target.type, target.id)
+        case Proposal():
+            return EntityUid("ProposedAction", target.action_type)
+
+
+class Compiler:
+    """Builds slices from the authorization state as of one moment.
+
+    `valid_until` of a compilation is the earliest moment at which one of its leases or pauses ends, or None.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def compile(self, caller: Caller, target: Target, now: datetime) -> tuple[tuple[Entity, ...], datetime | None]:
+        """The principal, the target and everything they refer to."""
+        build = _Build(self._state, now)
+        build.target(target)
+        build.principal(caller, target)
+        return build.entities()
+
+    def compile_authority(self, caller: Caller, org_id: str, now: datetime) -> tuple[tuple[Entity, ...], datetime | None]:
+        """The principal with its written rules, without a target: the base over which proposed actions are laid."""
+        build = _Build(self._state, now)
+        build.org(org_id)
+        build.principal(caller, None)
+        return build.entities()
+
+
+def proposal_entity(proposal: Proposal, org_id: str, *, person_paused: bool) -> Entity:
+    """A proposed action as an entity. Nothing in it comes from the history of any person."""
+    org = EntityUid("Org", org_id)
+    attrs: dict[str, Value] = {
+        "org": org,
+        "action_type": proposal.action_type,
+        "risk_tier": proposal.risk_tier,
+        "sensitive": proposal.sensitive,
+        "platform_made": proposal.platform_made,
+        "asked_always": proposal.asked_always,
+        "person_paused": person_paused,
+    }
+    if proposal.amount.value is not None:
+        attrs["amount_usd"] = proposal.amount.value
+    return Entity(uid_of(proposal), attrs, (org,))
+
+
+class _Build:
+    """One slice under construction: entities by uid, added with everything they refer to."""
+
+    def __init__(self, state: State, now: datetime) -> None:
+        self._state = state
+        self._now = now
+        self._entities: dict[EntityUid, Entity] = {}
+        self._ends: list[datetime] = []
+
+    def entities(self) -> tuple[tuple[Entity, ...], datetime | None]:
+        return tuple(self._entities[uid] for uid in sorted(self._entities)), min(self._ends, default=None)
+
+    def _put(self, uid: EntityUid, attrs: dict[str, Value] | None = None, parents: Iterable[EntityUid] = (), **more: object) -> EntityUid:
+        self._entities[uid] = Entity(uid, attrs or {}, tuple(parents), more.get("tags", {}))  # type: ignore[arg-type]
+        return uid
+
+    # -- principals
+
+    def principal(self, caller: Caller, target: Target | None) -> None:
+        match caller.type:
+            case "Human":
+                self.human(caller.id)
+            case "Agent":
+                self.agent(caller.id, peer=target if isinstance(target, Peer) else None, rules=target is None)
+            case "Platform":
+                self.app(caller.id)
+            case "Operator":
+                self._put(caller.uid)
+
+    def org(self, org_id: str) -> EntityUid:
+        return self._put(EntityUid("Org", org_id))
+
+    def human(self, human_id: str) -> EntityUid:
+        human = self._state.humans.get(human_id)
+        if human is None:
+            return self._put(EntityUid("Human", human_id), {"org": self.org("")}, (NOWHERE,))
+        org, role = self.org(human.org_id), self._put(EntityUid("Role", human.role))
+        return self._put(EntityUid("Human", human_id), {"org": org}, (org, role))
+
+    def agent(self, agent_id: str, *, peer: Peer | None = None, rules: bool = False) -> EntityUid:
+        uid = EntityUid("Agent", agent_id)
+        agent = self._state.agents.get(agent_id)
+        if agent is None:
+            return self._put(uid, {"org": self.org(""), "active": False, "registered_by": self.human("")}, (NOWHERE,))
+        org = self.org(agent.org_id)
+        parents = [org]
+        if agent.connection_id is not None and agent.connection_id in self._state.connections:
+            parents.append(self.connection(agent.connection_id))
+        if peer is not None:
+            entry = self._state.observers.get(peer.id, {}).get(agent_id)
+            if entry is not None and entry.live_at(self._now):
+                parents.append(self._put(EntityUid("Observers", peer.id)))
+                if entry.expires_at is not None:
+                    self._ends.append(entry.expires_at)
+        attrs: dict[str, Value] = {"org": org, "active": agent.is_active, "registered_by": self.human(agent.created_by)}
+        if rules:
+            attrs["approval"] = self.rules(agent_id, agent.rules)
+        return self._put(uid, attrs, parents)
+
+    def rules(self, agent_id: str, rules: ApprovalRules) -> EntityUid:
+        tags: dict[str, Value] = {}
+        for rule in rules.rules:
+            attrs: dict[str, Value] = {"mode": rule.mode}
+            if rule.threshold is not None:
+                attrs["require_for_amount_above_usd"] = rule.threshold
+            tags[rule.action_type] = self._put(EntityUid("ApprovalRule", f"{agent_id}/{rule.action_type}"), attrs)
+        return self._put(EntityUid("ApprovalPolicy", agent_id), {"default_mode": rules.default_mode}, tags=tags)
+
+    def app(self, app_id: str) -> EntityUid:
+        app = self._state.apps.get(app_id)
+        org = self.org(app.org_id if app is not None else "")
+        return self._put(EntityUid("Platform", app_id), {"org": org}, (org,))
+
+    # -- targets
+
+    def target(self, target: Target) -> None:
+        match target:
+            case Org():
+                self.org(target.id)
+            case Human():
+                self.human(target.id)
+            case Agent():
+                self.agent(target.id)
+            case Peer():
+                self.peer(target)
+            case ApprovalHeader():
+                self.approval(target)
+            case PlatformConnection():
+                self.connection(target.id)
+            case Credential():
+                self.credential(target)
+            case LogEntry():
+                org = self.org(target.org_id)
+                self._put(uid_of(target), {"org": org}, (org,))
+            case Installation():
+                self._put(uid_of(target))
+            case Missing():
+                self.missing(target)
+
+    def peer(self, peer: Peer) -> EntityUid:
+        org = self.org(peer.org_id)
+        attrs: dict[str, Value] = {
+            "org": org,
+            "observers": self._put(EntityUid("Observers", peer.id)),
+            "archived": peer.archived,
+            "reading_paused": peer.pause.reading_at(self._now),
+        }
+        if peer.pause.reading and peer.pause.until is not None and self._now < peer.pause.until:
+            self._ends.append(peer.pause.until)
+        person = self._state.person_of(peer)
+        if person is not None:
+            attrs["person"] = self.human(person.id)
+        if peer.connection_id is not None and peer.connection_id in self._state.connections:
+            attrs["connection"] = self.connection(peer.connection_id)
+        return self._put(EntityUid("Peer", peer.id), attrs, (org,))
+
+    def approval(self, approval: ApprovalHeader) -> EntityUid:
+        org = self.org(approval.org_id)
+        attrs: dict[str, Value] = {
+            "org": org,
+            "requested_by": self.agent(approval.agent_id),
+            "addressed_to": self.human(approval.user_id),
+            "risk_tier": approval.risk_tier,
+            "pending": approval.status == "pending" and self._now < approval.expires_at,
+        }
+        if approval.connection_id is not None and approval.connection_id in self._state.connections:
+            attrs["connection"] = self.connection(approval.connection_id)
+        return self._put(EntityUid("Approval", approval.id), attrs, (org,))
+
+    def connection(self, connection_id: str) -> EntityUid:
+        connection = self._state.connections[connection_id]
+        org = self.org(connection.org_id)
+        attrs: dict[str, Value] = {
+            "org": org,
+            "app": self.app(connection.app_id),
+            "person": self.human(connection.user_id),
+            "active": connection.status != "disconnected",
+        }
+        return self._put(EntityUid("PlatformConnection", connection_id), attrs, (org,))
+
+    def credential(self, credential: Credential) -> EntityUid:
+        org = self.org(credential.org_id)
+        attrs: dict[str, Value] = {"org": org}
+        if credential.principal_type == "Human":
+            attrs["holder"] = self.human(credential.principal_id)
+        return self._put(EntityUid("Credential", credential.id), attrs, (org,))
+
+    def missing(self, target: Missing) -> EntityUid:
+        """A stand-in in no organisation, complete enough that every policy can be evaluated over it."""
+        org, uid = self.org(""), uid_of(target)
+        attrs: dict[str, Value] = {"org": org}
+        match target.type:
+            case "Peer":
+                attrs |= {"observers": self._put(EntityUid("Observers", target.id)), "archived": False, "reading_paused": False}
+            case "Agent":
+                attrs |= {"active": False, "registered_by": self.human("")}
+            case "Approval":
+                attrs |= {"requested_by": self.agent(""), "addressed_to": self.human(""), "risk_tier": 3, "pending": False}
+            case "PlatformConnection":
+                attrs |= {"app": self.app(""), "person": self.human(""), "active": False}
+        return self._put(uid, attrs, (org,))

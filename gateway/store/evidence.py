@@ -1,0 +1,125 @@
+"""Reading the log: decisions, audit events, and what a chain verification says of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from gateway.model.grant import Grant
+from gateway.model.records import Org
+from gateway.store.entities import LogEntry
+from gateway.store.rows import Rows
+
+COLUMNS = """seq, id, at, principal_type, principal_id, action, resource_type, resource_id, outcome, deny_kind, policies,
+  bundle, data_version, slices, request_id, details"""
+WHERE_DECISION = """FROM log WHERE kind = 'decision' AND org_id = $1
+  AND ($2::VARCHAR IS NULL OR principal_id = $2) AND ($3::VARCHAR IS NULL OR action = $3)
+  AND ($4::VARCHAR IS NULL OR resource_id = $4) AND ($5::VARCHAR IS NULL OR outcome = $5)
+  AND ($6::VARCHAR IS NULL OR deny_kind = $6) AND ($7::VARCHAR IS NULL OR strpos(policies, $7) > 0)
+  AND ($8::TIMESTAMP IS NULL OR at >= $8) AND ($9::TIMESTAMP IS NULL OR at < $9)"""
+DECISIONS = f"SELECT {COLUMNS} {WHERE_DECISION} ORDER BY seq DESC LIMIT $10 OFFSET $11"  # noqa: S608  # constants only
+DECISIONS_TOTAL = f"SELECT count(*) {WHERE_DECISION}"  # noqa: S608  # constants only
+DECISION = f"SELECT {COLUMNS} FROM log WHERE kind = 'decision' AND id = $1 AND org_id = $2"  # noqa: S608  # constants only
+DECISION_ORG = "SELECT org_id FROM log WHERE kind = 'decision' AND id = $1"
+
+WHERE_EVENT = """FROM log WHERE kind = 'audit' AND org_id = $1
+  AND ($2::VARCHAR IS NULL OR principal_id = $2) AND ($3::VARCHAR IS NULL OR action = $3)
+  AND ($4::VARCHAR IS NULL OR resource_id = $4)
+  AND ($5::TIMESTAMP IS NULL OR at >= $5) AND ($6::TIMESTAMP IS NULL OR at < $6)
+  AND ($7::VARCHAR IS NULL OR principal_id = $7)"""
+EVENTS = f"SELECT {COLUMNS} {WHERE_EVENT} ORDER BY seq DESC LIMIT $8 OFFSET $9"  # noqa: S608  # constants only
+EVENTS_TOTAL = f"SELECT count(*) {WHERE_EVENT}"  # noqa: S608  # constants only
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFilter:
+    """Which decisions to list; None is no condition. `since` is inclusive, `until` exclusive."""
+
+    principal: str | None = None
+    action: str | None = None
+    resource: str | None = None
+    outcome: str | None = None
+    deny_kind: str | None = None
+    policy: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which audit events to list; None is no condition."""
+
+    actor: str | None = None
+    action: str | None = None
+    resource: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One row of the log as it was written."""
+
+    seq: int
+    id: str
+    at: datetime
+    principal_type: str
+    principal_id: str
+    action: str
+    resource_type: str
+    resource_id: str
+    outcome: str | None
+    deny_kind: str | None
+    policies: list[str]
+    bundle: str
+    data_version: int
+    slices: list[str]
+    request_id: str
+    details: dict[str, Any]
+
+
+def decision_org(rows: Rows, decision_id: str) -> str | None:
+    """The organisation a decision belongs to: what is needed to decide whether it may be read."""
+    found = rows.one(DECISION_ORG, decision_id)
+    return found[0] if found is not None else None
+
+
+def decisions(rows: Rows, grant: Grant[Org], which: DecisionFilter, *, limit: int, offset: int) -> tuple[list[Logged], int]:
+    """A page of the organisation's decisions, newest first, and how many there are."""
+    policy = None if which.policy is None else json.dumps(which.policy)
+    conditions = (
+        grant.target.id,
+        which.principal,
+        which.action,
+        which.resource,
+        which.outcome,
+        which.deny_kind,
+        policy,
+        which.since,
+        which.until,
+    )
+    page = [_logged(row) for row in rows.all(DECISIONS, *conditions, limit, offset)]
+    return page, rows.value(DECISIONS_TOTAL, *conditions)
+
+
+def decision(rows: Rows, grant: Grant[LogEntry]) -> Logged:
+    """The granted decision."""
+    found = rows.one(DECISION, grant.target.id, grant.target.org_id)
+    assert found is not None  # the log is append-only and the grant was made for this row
+    return _logged(found)
+
+
+def audit_events(
+    rows: Rows, grant: Grant[Org], which: EventFilter, *, only_actor: str | None, limit: int, offset: int
+) -> tuple[list[Logged], int]:
+    """A page of the organisation's audit events, newest first, and how many there are; `only_actor` narrows to one's own."""
+    conditions = (grant.target.id, which.actor, which.action, which.resource, which.since, which.until, only_actor)
+    page = [_logged(row) for row in rows.all(EVENTS, *conditions, limit, offset)]
+    return page, rows.value(EVENTS_TOTAL, *conditions)
+
+
+def _logged(row: tuple[Any, ...]) -> Logged:
+    *head, policies, bundle, data_version, slices, request_id, details = row
+    return Logged(*head, json.loads(policies), bundle, data_version, json.loads(slices), request_id, json.loads(details))

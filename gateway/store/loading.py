@@ -1,0 +1,103 @@
+"""Reading the authorization state from the tables, once at start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, cast
+
+from gateway.model.records import (
+    Agent,
+    Credential,
+    Human,
+    Observer,
+    Org,
+    OrgSettings,
+    Pause,
+    Peer,
+    PlatformApp,
+    PlatformConnection,
+    PlatformTemplate,
+)
+from gateway.model.rules import NO_RULES, parse_rules
+from gateway.store.rows import Rows
+from gateway.store.state import State
+
+BATCH = 10_000
+
+ORGS = "SELECT id, name, settings, created_at FROM orgs"
+HUMANS = """SELECT id, org_id, email, display_name, role, password_hash, totp_secret, totp_confirmed, totp_last_step,
+  generation, created_at FROM humans"""
+AGENTS = """SELECT id, org_id, name, description, is_active, created_by, parent_id, connection_id, approval_policy,
+  token_ttl_seconds, generation, created_at, attributes FROM agents WHERE deleted_at IS NULL"""
+CREDENTIALS = """SELECT id, org_id, principal_type, principal_id, name, secret_hash, created_at, expires_at FROM credentials"""
+REVOKED = "SELECT jti, expires_at FROM revoked_tokens"
+APPS = "SELECT id, org_id, name, slug, created_by, created_at FROM platform_apps"
+TEMPLATES = "SELECT id, org_id, name, agents, created_by, created_at FROM platform_templates"
+CONNECTIONS = "SELECT id, org_id, app_id, user_id, status, template_id, claimed_at, created_at FROM platform_connections"
+PEERS = """SELECT id, org_id, peer_type, peer_ref, display_name, connection_id, status, pause_reading, pause_learning,
+  pause_until, created_at FROM peers"""
+OBSERVERS = "SELECT peer_id, agent_id, added_by, added_at, expires_at FROM observers ORDER BY peer_id, agent_id"
+REMOVED = "SELECT peer_id, agent_id FROM removed_observers"
+
+
+def load_state(rows: Rows, state: State) -> None:
+    """Fill an empty state from the tables."""
+    for org_id, name, settings, created_at in rows.all(ORGS):
+        state.put_org(Org(org_id, name, settings_of(settings), created_at))
+    for row in rows.all(HUMANS):
+        state.put_human(Human(*row))
+    for *head, policy, ttl, generation, created_at, attributes in rows.all(AGENTS):
+        rules = NO_RULES if policy is None else parse_rules(parse_json(policy))
+        state.put_agent(Agent(*head, rules, ttl, generation, created_at, parse_json(attributes)))
+    for row in rows.all(CREDENTIALS):
+        state.put_credential(Credential(*row))
+    for jti, expires_at in rows.all(REVOKED):
+        state.revoke_token(jti, expires_at)
+    for row in rows.all(APPS):
+        state.put_app(PlatformApp(*row))
+    for app_id, org_id, name, agents, created_by, created_at in rows.all(TEMPLATES):
+        state.put_template(PlatformTemplate(app_id, org_id, name, tuple(parse_json(agents)), created_by, created_at))
+    for row in rows.all(CONNECTIONS):
+        state.put_connection(PlatformConnection(*row))
+    for row in _each(rows, PEERS):
+        state.put_peer(_peer(row))
+    _load_observers(rows, state)
+    for peer_id, agent_id in rows.all(REMOVED):
+        state.remember_removed(peer_id, agent_id, removed=True)
+
+
+def settings_of(text: str) -> OrgSettings:
+    """An organisation's settings as they are stored."""
+    stored = cast(Mapping[str, Any], json.loads(text))
+    return OrgSettings(**{**stored, "sensitive_actions": tuple(stored.get("sensitive_actions", ()))})
+
+
+def parse_json(text: str) -> Any:
+    """A stored JSON text; numbers with a fraction come back exactly, as Decimal."""
+    return json.loads(text, parse_float=Decimal)
+
+
+def _load_observers(rows: Rows, state: State) -> None:
+    current: list[Observer] = []
+    for row in _each(rows, OBSERVERS):
+        entry = Observer(*row)
+        if current and current[0].peer_id != entry.peer_id:
+            state.put_observers(current[0].peer_id, current)
+            current = []
+        current.append(entry)
+    if current:
+        state.put_observers(current[0].peer_id, current)
+
+
+def _peer(row: tuple[Any, ...]) -> Peer:
+    peer_id, org_id, peer_type, peer_ref, display_name, connection_id, status, reading, learning, until, created_at = row
+    pause = Pause(reading, learning, cast(datetime | None, until))
+    return Peer(peer_id, org_id, peer_type, peer_ref, display_name, connection_id, status == "archived", pause, created_at)
+
+
+def _each(rows: Rows, sql: str) -> Iterator[tuple[Any, ...]]:
+    for batch in rows.batches(sql, size=BATCH):
+        yield from batch
