@@ -30,7 +30,7 @@ class Context:
 def render(beliefs: Iterable[Belief], *, budget: int) -> Context:
     """Renders one line a fact and FOOTER as the last, in at most `budget` characters; `""` when no fact fits.
 
-    Corrected facts come first, then by observations, most recent, key; the order of `beliefs` is not seen.
+    Corrected facts come first, then by observations, most recent, key, whatever the order of `beliefs`.
     The first line that does not fit ends the text, so that a larger budget only ever adds lines.
     """
     lines: list[str] = []
@@ -40,10 +40,8 @@ def render(beliefs: Iterable[Belief], *, budget: int) -> Context:
     for belief in sorted(beliefs, key=_rank):
         if belief.disputed:
             cut.append(Cut(belief.fact_key, "disputed"))
-            continue
-        line = f"- {sentence(belief)}\n"
-        full = full or len(line) > left
-        if full:
+        elif full or len(line := f"- {sentence(belief)}\n") > left:
+            full = True
             cut.append(Cut(belief.fact_key, "budget"))
         else:
             lines.append(line)

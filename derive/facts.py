@@ -57,9 +57,7 @@ def sentence(belief: Belief) -> str:
     return neutralise(words, limit=_SENTENCE_LIMIT)
 
 
-def predict(
-    bucket: Bucket, approved: int, rejected: int, belief: Belief | None, *, visible: bool = True
-) -> Prediction:
+def predict(bucket: Bucket, approved: int, rejected: int, belief: Belief | None, *, visible: bool = True) -> Prediction:
     """Predicts from the comparable decisions so far, tombstones included; a person's own word comes first.
 
     `belief` is the bucket's fact, None when there is none; ValueError when it is another bucket's. What is

@@ -1,6 +1,7 @@
 """Neutralising: third-party text made into prose that is read, and does not act, inside a prompt."""
 
 import re
+from functools import lru_cache
 from unicodedata import category, normalize
 
 _REPLACEMENT = "\ufffd"
@@ -14,9 +15,7 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u
 )
 # What opens fences, tags, links and templates. The colon stands for its own wide forms, see _ROLE.
 _HARMLESS = {"`": "'", "<": "(", ">": ")", "[": "(", "]": ")", "{": "(", "}": ")", ":": ":"}
-_ROLE = re.compile(
-    r"(?:system|assistant|user|human|developer|tool|function|model|instructions?)[\W_]*", re.IGNORECASE
-)
+_ROLE = re.compile(r"(?:system|assistant|user|human|developer|tool|function|model|instructions?)[\W_]*", re.IGNORECASE)
 _FENCE = re.compile("~{3,}")
 
 
@@ -36,6 +35,7 @@ def neutralise(text: str, *, limit: int) -> str:
     return line[: limit - 1].rstrip() + _ELLIPSIS if limit > 0 else ""
 
 
+@lru_cache(maxsize=4096)
 def _plain(char: str) -> str:
     if char.isspace():
         return " "

@@ -41,9 +41,7 @@ class Tendency:
         }
 
 
-def derive_tendency(
-    bucket: Bucket, observations: Iterable[Observation], tombstones: Iterable[Tombstone]
-) -> Tendency | None:
+def derive_tendency(bucket: Bucket, observations: Iterable[Observation], tombstones: Iterable[Tombstone]) -> Tendency | None:
     """Gives the tendency of a bucket's whole history; None below MINIMUM decisions or when one dissents.
 
     The order does not matter. An event given twice counts once. An id belongs to its source: two sources may

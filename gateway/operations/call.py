@@ -13,6 +13,7 @@ from gateway.config import Settings
 from gateway.errors import NotFound
 from gateway.model.grant import Grant, Session
 from gateway.model.records import Agent, Org, Peer, PlatformConnection
+from gateway.operations.contexts import ContextCache
 from gateway.operations.fields import Fields, is_id
 from gateway.store.db import Database
 from gateway.store.entities import Missing
@@ -34,6 +35,7 @@ class Services:
     state: State
     access: Access
     authenticator: Authenticator
+    contexts: ContextCache
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ class Bundle:
     """What decisions are taken by. It is never changed: a new one is built aside and takes its place.
 
     `hash` is the SHA-256, in hex, of the schema text and of each policy's id and text; the order of the files is not in
-    it. `actions` are the ids of the schema's actions, groups included. The rest is for this package.
+    it. `actions` are the ids of the schema's actions that group no others. The rest is for this package.
     """
 
     hash: str
@@ -40,13 +40,9 @@ class Bundle:
     trees: Mapping[str, pst.Template] = field(repr=False, compare=False)
 
     @classmethod
-    def load(
-        cls, schema: Path, policies: Path, *, required: Collection[str] = (), house_rules: bool = True
-    ) -> Bundle:
+    def load(cls, schema: Path, policies: Path, *, required: Collection[str] = (), house_rules: bool = True) -> Bundle:
         """Returns the bundle of a schema file and of every `.cedar` file under `policies`; raises `PolicyError`."""
-        return cls.from_text(
-            files.read_schema(schema), files.read_texts(policies), required=required, house_rules=house_rules
-        )
+        return cls.from_text(files.read_schema(schema), files.read_texts(policies), required=required, house_rules=house_rules)
 
     @classmethod
     def from_text(
@@ -99,7 +95,7 @@ def _breaches_of_the_whole(policies: list[Policy], required: Collection[str]) ->
     for policy in policies:
         info = policy.info
         if (other := first.setdefault(info.id, info)) is not info:
-            yield Finding(info.file, info.line, info.id, f"is the id of another policy: {other.file}:{other.line}")
+            yield _finding(info, f"is also the id of {other.file}:{other.line}")
     for missing in sorted(set(required) - first.keys()):
         yield Finding("", 0, missing, "is required and missing")
     if not policies:
@@ -109,10 +105,16 @@ def _breaches_of_the_whole(policies: list[Policy], required: Collection[str]) ->
 
 
 def _invalid(policies: list[Policy], schema: cedarpy.Schema) -> Iterator[Finding]:
-    # One by one: cedarpy names errors by position, and the lock is held for microseconds at a time.
-    for policy in policies:
-        for error in cedarpy.validate_policies(policy.info.text, schema).errors:
-            yield Finding(policy.info.file, policy.info.line, policy.info.id, error.error)
+    # All in one call, because only that can release the lock; cedarpy then names a policy by its position in the text.
+    text = "\n".join(policy.info.text for policy in policies)
+    for error in cedarpy.validate_policies(text, schema, release_gil=True).errors:
+        position = error.policy_id.removeprefix("policy")
+        info = policies[int(position)].info
+        yield _finding(info, error.error.removeprefix(f"for policy `policy{position}`, "))
+
+
+def _finding(info: PolicyInfo, message: str) -> Finding:
+    return Finding(info.file, info.line, info.id, message)
 
 
 def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy]) -> Bundle:
@@ -121,20 +123,20 @@ def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy])
     trees = {id_: replace(policy.tree, id=id_) for id_, policy in policies.items()}
     groups = _groups(schema)
     names = _names(groups)
-    parsed = cedarpy.PolicySet
+    targets = {id_: _targets(tree.action) for id_, tree in trees.items()}
     built: dict[tuple[str, ...], cedarpy.PolicySet | None] = {(): None}
     partitions: dict[str, cedarpy.PolicySet | None] = {}
     for name, uid in names.items():
-        ids = tuple(id_ for id_, tree in trees.items() if _may_match(tree.action, groups[uid]))
+        ids = tuple([id_ for id_, named in targets.items() if named is None or not named.isdisjoint(groups[uid])])
         if ids not in built:
             chosen = pst.PolicySet({}, {id_: trees[id_] for id_ in ids}, ())
-            built[ids] = parsed.from_pst(chosen, release_gil=True)
+            built[ids] = cedarpy.PolicySet.from_pst(chosen, release_gil=True)
         partitions[name] = built[ids]
     texts = [[id_, policy.info.text] for id_, policy in policies.items()]
     return Bundle(
         hash=hashlib.sha256(canonical([text, texts]).encode()).hexdigest(),
         policies=MappingProxyType({id_: policy.info for id_, policy in policies.items()}),
-        actions=frozenset(names),
+        actions=frozenset(uid.id for uid in groups if not any(uid in of for a, of in groups.items() if a != uid)),
         schema_text=text,
         schema_hash=hashlib.sha256(text.encode()).hexdigest(),
         schema=schema,
@@ -161,16 +163,16 @@ def _names(uids: Iterable[EntityUid]) -> dict[str, EntityUid]:
     return names
 
 
-def _may_match(constraint: pst.ActionConstraint, groups: frozenset[EntityUid]) -> bool:
+def _targets(constraint: pst.ActionConstraint) -> frozenset[EntityUid] | None:
+    """Returns the actions and groups that a policy names; `None` stands for any action.
+
+    An `action ==` that names a group is taken for the group: such a policy is in more partitions than it needs to be.
+    """
     match constraint:
         case pst.ScopeAny():
-            return True
+            return None
         case pst.ActionEq(entity):
-            # An `==` on a group matches the group alone; it is kept where it could match, which costs nothing.
-            return _uid(entity) in groups
+            named: tuple[pst.EntityUid, ...] = (entity,)
         case pst.ActionIn(entities):
-            return any(_uid(entity) in groups for entity in entities)
-
-
-def _uid(entity: pst.EntityUid) -> EntityUid:
-    return EntityUid(str(entity.type), entity.id)
+            named = entities
+    return frozenset(EntityUid(str(entity.type), entity.id) for entity in named)

@@ -32,8 +32,7 @@ class PolicyEngine:
         self._salt = salt
         self._actions = {name: uid_json(uid) for name, uid in bundle.action_uids.items()}
         self._reasons = {
-            id_: Reason(id_, info.effect, info.reason, info.reason_code, info.precedence)
-            for id_, info in bundle.policies.items()
+            id_: Reason(id_, info.effect, info.reason, info.reason_code, info.precedence) for id_, info in bundle.policies.items()
         }
 
     def slice(self, *entities: Entity) -> Slice:
@@ -87,9 +86,7 @@ class PolicyEngine:
             "context": context.text,
         }
 
-    def _ask(
-        self, requests: list[dict[str, Any]], partition: cedarpy.PolicySet | None, slice: Slice
-    ) -> Iterator[Verdict]:
+    def _ask(self, requests: list[dict[str, Any]], partition: cedarpy.PolicySet | None, slice: Slice) -> Iterator[Verdict]:
         if partition is None or not requests:
             return
         try:

@@ -95,6 +95,23 @@ def refuse_unknown(value: object) -> None:
                 pass
 
 
+def refuse_implicit(value: object) -> None:
+    """Raises `ValueRefused` when Cedar's JSON could name an entity or an extension without `__entity` or `__extn`."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case {"__entity": _} | {"__extn": _}:
+                pass
+            case dict() as record:
+                if record.keys() in LOOKALIKES:
+                    raise ValueRefused(f"a record of {sorted(record)} reads as an entity or an extension")
+                waiting.extend(record.values())
+            case list() as items:
+                waiting.extend(items)
+            case _:
+                pass
+
+
 def _key(key: str) -> str:
     if key.startswith("__"):
         raise ValueRefused(f"reserved key `{key}`")

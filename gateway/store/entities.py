@@ -223,7 +223,7 @@ class _Build:
         person = self._state.person_of(peer)
         if person is not None:
             attrs["person"] = self.human(person.id)
-        if peer.connection_id is not None and peer.connection_id in self._state.connections:
+        if peer.peer_type == "platform_connection" and peer.connection_id in self._state.connections:
             attrs["connection"] = self.connection(peer.connection_id)
         return self._put(EntityUid("Peer", peer.id), attrs, (org,))
 

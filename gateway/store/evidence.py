@@ -9,6 +9,7 @@ from typing import Any
 
 from gateway.model.grant import Grant
 from gateway.model.records import Org
+from gateway.store import log
 from gateway.store.entities import LogEntry
 from gateway.store.rows import Rows
 
@@ -31,6 +32,21 @@ WHERE_EVENT = """FROM log WHERE kind = 'audit' AND org_id = $1
   AND ($7::VARCHAR IS NULL OR principal_id = $7)"""
 EVENTS = f"SELECT {COLUMNS} {WHERE_EVENT} ORDER BY seq DESC LIMIT $8 OFFSET $9"  # noqa: S608  # constants only
 EVENTS_TOTAL = f"SELECT count(*) {WHERE_EVENT}"  # noqa: S608  # constants only
+
+FIRST_SINCE = "SELECT min(seq) FROM log WHERE at >= $1"
+LAST_UNTIL = "SELECT max(seq) FROM log WHERE $1::TIMESTAMP IS NULL OR at < $1"
+OWN_BETWEEN = "SELECT count(*) FROM log WHERE org_id = $1 AND seq BETWEEN $2 AND $3"
+OWN_ID = "SELECT count(*) FROM log WHERE org_id = $1 AND id = $2"
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """What a walk along the chain found, in rows of the asking organisation. `broken_at` is null for another's row."""
+
+    valid: bool
+    checked: int
+    verified: int
+    broken_at: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +134,20 @@ def audit_events(
     conditions = (grant.target.id, which.actor, which.action, which.resource, which.since, which.until, only_actor)
     page = [_logged(row) for row in rows.all(EVENTS, *conditions, limit, offset)]
     return page, rows.value(EVENTS_TOTAL, *conditions)
+
+
+def verify_chain(
+    rows: Rows, grant: Grant[Org], *, since: datetime | None, until: datetime | None, limit: int
+) -> ChainReport:
+    """Verify at most `limit` rows: from `since` on, or else the newest ones. The chain runs through all organisations."""
+    last = rows.value(LAST_UNTIL, until) or 0
+    first = max(1, last - limit + 1) if since is None else rows.value(FIRST_SINCE, since) or last + 1
+    if first > last:
+        return ChainReport(True, 0, 0, None)
+    walk = log.verify(rows, from_seq=first, limit=min(limit, last - first + 1))
+    verified = rows.value(OWN_BETWEEN, grant.target.id, first, walk.head_seq)
+    own = walk.broken_at_id is not None and rows.value(OWN_ID, grant.target.id, walk.broken_at_id) > 0
+    return ChainReport(walk.valid, verified + (1 if own else 0), verified, walk.broken_at_id if own else None)
 
 
 def _logged(row: tuple[Any, ...]) -> Logged:

@@ -128,9 +128,7 @@ def test_a_payload_says_known_absent_or_unknown(payload: Mapping[str, object], a
         ({"amount_usd": "5", "currency": None}, "currency"),
     ],
 )
-def test_a_malformed_payload_is_refused_by_the_name_of_the_field(
-    payload: Mapping[str, object], field: str
-) -> None:
+def test_a_malformed_payload_is_refused_by_the_name_of_the_field(payload: Mapping[str, object], field: str) -> None:
     with pytest.raises(AmountError, match=f"^{field} `"):
         read_amount(payload)
 

@@ -12,9 +12,7 @@ KEY = "approval_tendency:refund.create|0-10|known|a@b.co"
 RECIPIENTS = st.one_of(
     st.text(min_size=1),
     st.text("%|7C25cnoe", min_size=1),
-    st.sampled_from(
-        ["none", "我喜欢健身", "我喜欢普洱茶", "👩\u200d👧", "e\u0301", "\u00e9", "%7C", "%257C", "|||"]
-    ),
+    st.sampled_from(["none", "我喜欢健身", "我喜欢普洱茶", "👩\u200d👧", "e\u0301", "\u00e9", "%7C", "%257C", "|||"]),
 )
 KINDS = st.sampled_from(("new", "known"))
 BUCKETS = st.one_of(

@@ -15,9 +15,7 @@ def test_every_word_that_clients_send_is_one_of_two_decisions() -> None:
     assert {decision_of(word) for word in ("reject", "rejected", "deny", "denied")} == {"rejected"}
 
 
-@pytest.mark.parametrize(
-    "word", ["Approved", "approve ", "", "yes", "cancelled", "expired", None, True, 1, ["approve"]]
-)
+@pytest.mark.parametrize("word", ["Approved", "approve ", "", "yes", "cancelled", "expired", None, True, 1, ["approve"]])
 def test_any_other_word_is_no_decision(word: object) -> None:
     assert decision_of(word) is None
 

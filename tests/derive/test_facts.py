@@ -88,9 +88,7 @@ def test_no_sentence_holds_anything_raw(band: str, recipient: str, text: str) ->
         (4, 2, Prediction(None, "Decided both ways so far (4 of 6 approved), no tendency.")),
     ],
 )
-def test_history_predicts_only_what_it_says_with_one_voice(
-    approved: int, rejected: int, prediction: Prediction
-) -> None:
+def test_history_predicts_only_what_it_says_with_one_voice(approved: int, rejected: int, prediction: Prediction) -> None:
     assert predict(BUCKET, approved, rejected, None) == prediction
     assert predict(BUCKET, approved, rejected, inferred()) == prediction
 
@@ -118,9 +116,7 @@ def test_a_correction_outweighs_any_history(value: dict[str, object], prediction
     assert predict(BUCKET, 9, 0, corrected(value)) == prediction
 
 
-@pytest.mark.parametrize(
-    "belief", [inferred(disputed=True), corrected({"decision": "approved"}, disputed=True)]
-)
+@pytest.mark.parametrize("belief", [inferred(disputed=True), corrected({"decision": "approved"}, disputed=True)])
 def test_a_disputed_fact_gives_no_likelihood(belief: Belief) -> None:
     reasoning = "The person disputes what comparable decisions say (6)."
     assert predict(BUCKET, 6, 0, belief) == Prediction(None, reasoning)

@@ -28,9 +28,7 @@ def buried(number: int, decision: Decision = "approved") -> Tombstone:
 
 DECISIONS = st.sampled_from(("approved", "rejected"))
 OBSERVATIONS = st.one_of(
-    st.lists(
-        st.builds(observed, st.integers(0, 9), DECISIONS, st.sampled_from(("gateway", "agent:a"))), max_size=9
-    ),
+    st.lists(st.builds(observed, st.integers(0, 9), DECISIONS, st.sampled_from(("gateway", "agent:a"))), max_size=9),
     st.lists(st.builds(observed, st.integers(0, 9)), max_size=9),
 )
 TOMBSTONES = st.one_of(
@@ -126,9 +124,7 @@ def test_every_fact_names_its_basis(events: list[Observation], tombstones: list[
         assert {value["first_at"], value["last_at"]} <= {each["at"] for each in basis}
 
 
-@pytest.mark.parametrize(
-    ("n", "text"), [(3, "0.76"), (4, "0.79"), (5, "0.81"), (6, "0.83"), (8, "0.86"), (10**6, "0.95")]
-)
+@pytest.mark.parametrize(("n", "text"), [(3, "0.76"), (4, "0.79"), (5, "0.81"), (6, "0.83"), (8, "0.86"), (10**6, "0.95")])
 def test_confidence_grows_with_the_history_and_stays_below_certainty(n: int, text: str) -> None:
     assert confidence(n) == text
 

@@ -1,0 +1,191 @@
+"""From a credential to a caller: keys, tokens, passwords and proofs, checked against the state of this moment."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from gateway import limits
+from gateway.authn.claims import Claims
+from gateway.authn.directory import Directory
+from gateway.authn.keys import hash_secret, holder_of, same_hash
+from gateway.authn.passwords import Passwords
+from gateway.authn.reauth import Factor, Purpose, Reauth
+from gateway.authn.signer import Signer
+from gateway.authn.stepup import StepUp, Totp
+from gateway.authn.throttle import RateLimiter, Throttle
+from gateway.errors import Unauthenticated
+from gateway.model.caller import Caller
+from gateway.model.records import Agent, Credential, Human, PlatformApp
+
+#: What stands for the credential of a caller who signed in with a password: one a human, for the rate limit and the log.
+SIGN_IN = "password/"
+#: Clients renew a token this long before its end; one that lives shorter makes them renew before every call.
+SHORTEST = 61
+SCOPES_BYTES = 2_048
+KEY_CHARACTERS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A session token and how long it lives, in seconds."""
+
+    access_token: str = field(repr=False)
+    expires_in: int
+
+
+class Authenticator:
+    """Says who calls.
+
+    INVARIANT: what can end a credential (its own end, revocation, the principal's removal, deactivation or generation) is
+    looked at on every request; only a signature is ever remembered.
+    """
+
+    def __init__(self, signer: Signer, directory: Directory, *, rate_limit: int) -> None:
+        self.signer = signer
+        self.passwords = Passwords()
+        self.throttle = Throttle()
+        self.limiter = RateLimiter(rate_limit)
+        self.reauth = Reauth()
+        self.stepup = StepUp(self.passwords, self.throttle, self.reauth)
+        self._directory = directory
+
+    def authenticate(self, bearer: str | None, now: datetime) -> Caller:
+        """The caller that a bearer credential stands for: a session token, or a key of any kind.
+
+        A key and the tokens exchanged from it are one `credential_id`; so are the sign-ins of a human with a password.
+
+        Raises:
+            Unauthenticated: for every cause in the same words.
+        """
+        if bearer is None:
+            raise Unauthenticated
+        if holder_of(bearer) is not None:
+            credential, _ = self._holder(bearer, now)
+            return Caller(
+                credential.principal_type,
+                credential.principal_id,
+                credential.org_id,
+                credential.id,
+                expires_at=credential.expires_at,
+            )
+        claims = self.signer.verify(bearer, now)
+        if claims is None or not self._stands(claims, now):
+            raise Unauthenticated
+        return Caller(
+            claims.principal_type,
+            claims.principal_id,
+            claims.org_id,
+            claims.credential_id or SIGN_IN + claims.principal_id,
+            token_id=claims.token_id,
+            expires_at=datetime.fromtimestamp(claims.expires_at, UTC),
+        )
+
+    def human_of_key(self, api_key: str, now: datetime) -> tuple[Credential, Human]:
+        """The human whose `1ck_` key this is, or Unauthenticated."""
+        credential, holder = self._holder(api_key, now)
+        if not isinstance(holder, Human):
+            raise Unauthenticated
+        return credential, holder
+
+    def agent_of_key(self, api_key: str, now: datetime) -> tuple[Credential, Agent]:
+        """The agent whose `ocv_` key this is, or Unauthenticated."""
+        credential, holder = self._holder(api_key, now)
+        if not isinstance(holder, Agent):
+            raise Unauthenticated
+        return credential, holder
+
+    async def check_password(
+        self, human: Human | None, account: str, password: str, now: datetime, source_ip: str | None
+    ) -> None:
+        """Check a sign-in; an account that does not exist costs the same time and the same guesses.
+
+        Raises:
+            Unauthenticated: wrong, for every cause in the same words.
+            TooManyRequests: too many wrong ones for this account from this address.
+        """
+        attempt = self.throttle.attempt(human.id if human is not None else f"unknown {account}", source_ip, now)
+        if not await self.passwords.check(human.password_hash if human is not None else None, password):
+            raise Unauthenticated
+        self.throttle.forgive(attempt)
+
+    def issue(self, principal: Human | Agent, credential: Credential | None, now: datetime) -> Token:
+        """A session token for a principal that just showed this key, or its password (None).
+
+        It ends with the key when that is sooner, but never says less than clients can use: the key's own end is checked
+        on each request anyway.
+        """
+        lifetime = principal.token_ttl_seconds if isinstance(principal, Agent) else limits.TOKEN_SECONDS_HUMAN
+        if credential is not None and credential.expires_at is not None:
+            lifetime = min(lifetime, int((credential.expires_at - now).total_seconds()))
+        lifetime = max(lifetime, SHORTEST)
+        issued_at = int(now.timestamp())
+        claims = Claims(
+            principal_type="Agent" if isinstance(principal, Agent) else "Human",
+            principal_id=principal.id,
+            org_id=principal.org_id,
+            credential_id=credential.id if credential is not None else "",
+            generation=principal.generation,
+            issued_at=issued_at,
+            expires_at=issued_at + lifetime,
+            token_id=str(uuid.uuid4()),
+        )
+        return Token(self.signer.sign(claims, _scopes(principal)), lifetime)
+
+    async def confirm(
+        self, human: Human, proof: str | None, purpose: Purpose, *, totp: Totp, now: datetime, source_ip: str | None
+    ) -> Factor:
+        """Step-up: `StepUp.confirm`."""
+        return await self.stepup.confirm(human, proof, purpose, totp=totp, now=now, source_ip=source_ip)
+
+    def _holder(self, secret: str, now: datetime) -> tuple[Credential, Human | Agent | PlatformApp]:
+        """The stored key of a secret and who holds it, both good now."""
+        kind = holder_of(secret) if len(secret) <= KEY_CHARACTERS else None
+        hashed = hash_secret(secret)
+        credential = self._directory.credential_with_hash(hashed)
+        if credential is None or not same_hash(credential.secret_hash, hashed) or credential.principal_type != kind:
+            raise Unauthenticated
+        holder = self._principal(credential.principal_type, credential.principal_id)
+        if holder is None or holder.org_id != credential.org_id or not _live(credential, now):
+            raise Unauthenticated
+        return credential, holder
+
+    def _stands(self, claims: Claims, now: datetime) -> bool:
+        """Whether everything a token hangs on is still there."""
+        holder = self._principal(claims.principal_type, claims.principal_id)
+        if not isinstance(holder, Human | Agent):
+            return False
+        if (holder.org_id, holder.generation) != (claims.org_id, claims.generation):
+            return False
+        if claims.token_id in self._directory.revoked_tokens:
+            return False
+        if not claims.credential_id:
+            return True
+        credential = self._directory.credentials.get(claims.credential_id)
+        held = (claims.principal_type, claims.principal_id)
+        return credential is not None and (credential.principal_type, credential.principal_id) == held and _live(credential, now)
+
+    def _principal(self, kind: str, found_id: str) -> Human | Agent | PlatformApp | None:
+        match kind:
+            case "Human":
+                return self._directory.humans.get(found_id)
+            case "Agent":
+                agent = self._directory.agents.get(found_id)
+                return agent if agent is not None and agent.is_active else None
+            case "Platform":
+                return self._directory.apps.get(found_id)
+            case _:
+                return None
+
+
+def _live(credential: Credential, now: datetime) -> bool:
+    return credential.expires_at is None or now < credential.expires_at
+
+
+def _scopes(principal: Human | Agent) -> list[str]:
+    """The scopes an agent was registered with, for its client to read; left out when a header could not carry them."""
+    given = principal.attributes.get("scopes") if isinstance(principal, Agent) else None
+    scopes = [scope for scope in given if isinstance(scope, str)] if isinstance(given, list | tuple) else []
+    return scopes if len(json.dumps(scopes)) <= SCOPES_BYTES else []

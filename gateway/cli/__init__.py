@@ -1,0 +1,1 @@
+"""The command line: local commands on a data directory, and a client of a running gateway."""

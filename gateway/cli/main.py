@@ -1,0 +1,151 @@
+"""The `peergate` command: one parser for local commands and for the table of client commands."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from gateway.cli import client, local
+from gateway.cli.commands import COMMANDS, Argument, Command
+from gateway.cli.exits import DONE, USAGE, CommandError
+from gateway.cli.output import print_fields, print_json, print_rows
+
+NOUNS = {
+    "agent": "agents and their written rules",
+    "peer": "people, what is held about them, and who may read it",
+    "approval": "what agents ask humans",
+    "decisions": "the decision log",
+    "audit": "audit events and the log's hash chain",
+    "member": "members and roles",
+    "setting": "the organisation's settings",
+    "key": "your own keys; recovery of a lost one",
+    "totp": "your second factor",
+    "connection": "platforms connected to you",
+}
+EPILOG = """exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 3 a difference found, 4 the store refuses to open.
+client commands take the gateway from PEERGATE_URL and PEERGATE_KEY, from `peergate login`, or from --data DIR while none runs."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    parser = build_parser()
+    given = parser.parse_args(arguments)
+    if not hasattr(given, "run"):
+        given.parser.print_help()
+        return USAGE
+    try:
+        code: int = given.run(given)
+    except CommandError as error:
+        print(f"peergate: {error}", file=sys.stderr)
+        return error.code
+    except BrokenPipeError:
+        return DONE
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="peergate",
+        description="The authorization gateway between agents and what they know about people.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"peergate {version('peergate')}")
+    parser.set_defaults(parser=parser)
+    commands = parser.add_subparsers(metavar="COMMAND")
+    local.add_commands(commands)
+    nouns: dict[str, Any] = {}
+    for command in COMMANDS:
+        if command.noun not in nouns:
+            noun = commands.add_parser(command.noun, help=NOUNS[command.noun], description=NOUNS[command.noun].capitalize() + ".")
+            noun.set_defaults(parser=noun)
+            nouns[command.noun] = noun.add_subparsers(metavar="VERB")
+        _add(nouns[command.noun], command)
+    local.add_verbs(nouns)
+    return parser
+
+
+def _add(verbs: Any, command: Command) -> None:
+    parser = verbs.add_parser(command.verb, help=command.help, description=f"{command.help.capitalize()}. Asks {command.method} {command.path}.")
+    for argument in command.arguments:
+        choices = argument.choices or None
+        if argument.place == "path":
+            parser.add_argument(argument.name, help=argument.help)
+        elif argument.many:
+            parser.add_argument(argument.flag, dest=argument.name, help=argument.help, nargs="*", required=argument.required)
+        else:
+            parser.add_argument(
+                argument.flag, dest=argument.name, help=argument.help, required=argument.required, choices=choices, type=argument.kind
+            )
+    parser.add_argument("--url", help="the gateway's address (default: PEERGATE_URL)")
+    parser.add_argument("--key", help="a key (default: PEERGATE_KEY; a flag is seen by other users of the machine)")
+    parser.add_argument("--data", metavar="DIR", help="open a stopped gateway's data directory instead of asking a URL")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    parser.set_defaults(run=lambda given: _run(command, given))
+
+
+def _run(command: Command, given: argparse.Namespace) -> int:
+    connection = client.find_connection(given.url, given.key, given.data)
+    path, query, headers = command.path, {}, {}
+    body: dict[str, object] | None = None if command.method in ("GET", "DELETE") else {}
+    for argument in command.arguments:
+        value = getattr(given, argument.name)
+        if value is None:
+            continue
+        match argument.place:
+            case "path":
+                path = path.replace("{" + argument.name + "}", quote(value, safe=""))
+            case "query":
+                query[argument.name] = value
+            case "confirm":
+                headers["X-Auth-Confirm"] = value
+            case "json":
+                body = {**(body or {}), argument.name: _json(argument, value)}
+            case "body":
+                body = {**(body or {}), argument.name: value}
+    answer = client.call(connection, command.method, path, query=query, body=body, headers=headers)
+    _print(command, answer, as_json=given.json)
+    return DONE
+
+
+def _json(argument: Argument, text: str) -> object:
+    if text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as wrong:
+            raise CommandError(f"`{argument.flag}`: cannot read {text[1:]}: {wrong}", USAGE) from wrong
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as wrong:
+        raise CommandError(f"`{argument.flag}` is not JSON: {wrong}", USAGE) from wrong
+
+
+def _print(command: Command, answer: Any, *, as_json: bool) -> None:
+    if answer is None:
+        if not as_json:
+            print("done")
+    elif as_json:
+        print_json(answer)
+    elif command.rows is not None:
+        print_rows(answer[command.rows], command.columns)
+        total = answer.get("total")
+        if total is not None and total > len(answer[command.rows]):
+            print(f"{len(answer[command.rows])} of {total}; --limit and --offset show more")
+    elif isinstance(answer.get("context"), str) and "characters" in answer:
+        print(answer["context"] or "nothing is known of this person yet")
+    else:
+        whole = next(iter(answer.values())) if len(answer) == 1 else answer
+        print_fields(whole if isinstance(whole, dict) else answer)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Deciding and withdrawing approvals."""
+
+from __future__ import annotations
+
+from derive.events import Decision, decision_of
+from gateway import limits
+from gateway.operations.approval_shape import shape, target
+from gateway.operations.call import Call
+from gateway.operations.confirmation import confirm
+from gateway.operations.operation import Operation, Reply
+from gateway.store import approval_outcomes, approvals
+
+#: The decision words of the published clients and guides.
+WORDS = ("approve", "approved", "reject", "rejected", "deny", "denied")
+
+
+async def decide(call: Call) -> Reply:
+    decision = decision_of(call.body.choice("decision", WORDS))
+    assert decision is not None  # every one of the words is one
+    return await _decide(call, decision)
+
+
+async def approve(call: Call) -> Reply:
+    return await _decide(call, "approved")
+
+
+async def deny(call: Call) -> Reply:
+    return await _decide(call, "rejected")
+
+
+async def _decide(call: Call, decision: Decision) -> Reply:
+    reason = call.body.optional_text("reason", longest=limits.TEXT_CHARACTERS)
+    about = await target(call, call.path["approval_id"])
+    grant = call.access.authorize(call.session, "approval.decide", about, hide=call.session.caller.type == "Human")
+    # Before the second factor, so that a single-use proof is not spent on what cannot be decided any more.
+    approval_outcomes.check_pending(await call.read(approvals.approval, grant))
+    if grant.target.risk_tier >= 2:
+        await confirm(call, "approval.decide", totp="required" if grant.target.risk_tier == 3 else "no")
+    return Reply(shape(await call.write(approval_outcomes.decide, grant, decision=decision, reason=reason)))
+
+
+async def cancel(call: Call) -> Reply:
+    reason = call.body.optional_text("reason", longest=limits.TEXT_CHARACTERS)
+    about = await target(call, call.path["approval_id"])
+    grant = call.access.authorize(call.session, "approval.cancel", about, hide=call.session.caller.type == "Human")
+    return Reply(shape(await call.write(approval_outcomes.cancel, grant, reason=reason)))
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "approval.decide",
+        "POST",
+        "/v1/approvals/{approval_id}/decide",
+        "Approve or reject an approval that is pending.",
+        decide,
+        actions=("approval.decide",),
+        fields=("decision", "reason"),
+    ),
+    Operation(
+        "approval.approve",
+        "POST",
+        "/v1/approvals/{approval_id}/approve",
+        "Approve an approval, at the address that some clients use.",
+        approve,
+        actions=("approval.decide",),
+        fields=("reason",),
+    ),
+    Operation(
+        "approval.deny",
+        "POST",
+        "/v1/approvals/{approval_id}/deny",
+        "Reject an approval, at the address that some clients use.",
+        deny,
+        actions=("approval.decide",),
+        fields=("reason",),
+    ),
+    Operation(
+        "approval.cancel",
+        "POST",
+        "/v1/approvals/{approval_id}/cancel",
+        "Withdraw an approval; one that has an outcome keeps it.",
+        cancel,
+        actions=("approval.cancel",),
+        fields=("reason",),
+    ),
+)

@@ -1,0 +1,248 @@
+"""Approvals: an agent asks a human before it acts, and can see what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from derive.recipients import read_recipient
+from gateway import limits
+from gateway.errors import Forbidden, TooLarge
+from gateway.model.grant import Grant
+from gateway.model.proposal import Proposal, check_action, read_proposal
+from gateway.model.records import Agent
+from gateway.model.rules import NO_RULES, render_summary
+from gateway.operations import approval_decisions
+from gateway.operations.approval_shape import shape, status_filter, target
+from gateway.operations.call import Call
+from gateway.operations.fields import Fields, new_id, stamp
+from gateway.operations.operation import Operation, Reply
+from gateway.store import approvals
+from gateway.store.approvals import Approval
+from gateway.store.canonical import canonical, digest
+
+SUMMARY_CHARACTERS = 2_000
+KIND_CHARACTERS = 64
+REQUEST_FIELDS = (
+    "action",
+    "target_type",
+    "target_id",
+    "summary",
+    "payload",
+    "reason",
+    "declared_risk_tier",
+    "risk_tier",
+)
+BY_A_WRITTEN_RULE = "approved without a human: a written rule of this agent allows it"
+
+
+async def request(call: Call) -> Reply:
+    body = call.body
+    action = body.text("action", longest=limits.REF_CHARACTERS)
+    check_action(action, field="action")
+    target_type = body.text("target_type", longest=KIND_CHARACTERS)
+    target_id = body.text("target_id", longest=limits.REF_CHARACTERS)
+    summary = _summary(body)
+    payload = _sized(body.optional_object("payload") or {}, "payload")
+    reason = body.optional_text("reason", longest=limits.TEXT_CHARACTERS)
+    declared = _declared(body)
+    agent = call.state.agents.get(call.session.caller.id)
+    proposal = await _read(call, agent, action, payload, declared)
+    grant = _authorize(call, agent, proposal)
+    assert agent is not None  # only an agent is allowed to ask
+    automatic = call.org.settings.auto_approve and _may_be_automatic(call, agent, proposal)
+    rule = agent.rules.rule_for(action)
+    template = rule.summary_template if rule is not None else None
+    asked = Approval(
+        id=new_id(),
+        org_id=agent.org_id,
+        agent_id=agent.id,
+        user_id=_addressee(call, agent),
+        connection_id=agent.connection_id,
+        action=action,
+        target_type=target_type,
+        target_id=target_id,
+        risk_tier=proposal.risk_tier,
+        declared_risk_tier=declared,
+        status="approved" if automatic else "pending",
+        human_summary=render_summary(template, payload) if template is not None else None,
+        payload_hash=digest({"action": action, "payload": payload}),
+        reason=reason,
+        decision_reason=BY_A_WRITTEN_RULE if automatic else None,
+        decided_by=None,
+        decided_at=call.now if automatic else None,
+        created_at=call.now,
+        expires_at=call.now + limits.APPROVAL_LIFETIME,
+        summary=summary,
+        payload=payload,
+        understood=proposal.understood(),
+    )
+    await call.write(approvals.record_request, grant, asked)
+    return Reply(shape(asked), 202, {"Location": f"/v1/approvals/{asked.id}"})
+
+
+async def list_approvals(call: Call) -> Reply:
+    query = call.query
+    status = status_filter(query)
+    scope = query.optional_choice("scope", ("own", "org"), "own")
+    limit = query.count("limit", least=1, most=limits.PAGE, default=50)
+    offset = query.count("offset", least=0, most=10**9, default=0)
+    grant = call.access.authorize(call.session, "approval.list" if scope == "org" else "approval.list_own", call.org)
+    page, total = await call.read(approvals.page, grant, status=status, limit=limit, offset=offset)
+    return Reply({"approvals": [shape(asked) for asked in page], "total": total})
+
+
+async def get(call: Call) -> Reply:
+    about = await target(call, call.path["approval_id"])
+    # A human or an agent learns of nobody else's approval; a platform's key is told that it is in the wrong place.
+    hide = call.session.caller.type != "Platform"
+    grant = call.access.authorize(call.session, "approval.read", about, hide=hide)
+    return Reply(shape(await call.read(approvals.approval, grant)))
+
+
+async def status(call: Call) -> Reply:
+    grant = call.access.authorize(call.session, "approval.read_status", await target(call, call.path["approval_id"]))
+    asked = await call.read(approvals.approval, grant)
+    return Reply({"status": asked.status, "expires_at": stamp(asked.expires_at)})
+
+
+async def _read(call: Call, agent: Agent | None, action: str, payload: Mapping[str, object], declared: int | None) -> Proposal:
+    recipient = read_recipient(payload)
+    known = False
+    if agent is not None and recipient is not None:
+        agent_id = agent.id
+        known = await call.services.database.read(lambda rows: approvals.known_recipient(rows, agent_id, recipient))
+    return read_proposal(
+        action,
+        payload,
+        rules=agent.rules if agent is not None else NO_RULES,
+        known_recipient=known,
+        declared_tier=declared,
+        sensitive_actions=call.org.settings.sensitive_actions,
+    )
+
+
+def _authorize(call: Call, agent: Agent | None, proposal: Proposal) -> Grant[Proposal]:
+    """Decide the request; a refusal names the written rule behind it and is an audit event besides."""
+    try:
+        return call.access.authorize_proposal(call.session, "approval.request", proposal)
+    except Forbidden as refused:
+        decided = call.session.rows[-1]
+        call.session.rows.append(
+            replace(
+                decided,
+                kind="audit",
+                id=new_id(),
+                action="approval.refused",
+                outcome=None,
+                deny_kind=None,
+                policies=(),
+                slices=(),
+                slice_bodies={},
+                details={"decision_id": decided.id, "request_id": decided.request_id},
+            )
+        )
+        cause = _written(agent, proposal)
+        if cause is None:
+            raise
+        next_step = "ask the human who registered this agent to change its `action_approval_policy`"
+        raise Forbidden(f"{refused.detail} {cause}", decision_id=refused.decision_id, next_step=next_step) from refused
+
+
+def _written(agent: Agent | None, proposal: Proposal) -> str | None:
+    """The place in the agent's policy that says deny, if there is one."""
+    if agent is None or proposal.platform_made or proposal.asked_always:
+        return None
+    rule = agent.rules.rule_for(proposal.action_type)
+    if rule is None:
+        return "(`default_mode`: `deny`)" if agent.rules.default_mode == "deny" else None
+    return f"(rule `{rule.action_type}`: `deny`)" if rule.mode == "deny" else None
+
+
+def _may_be_automatic(call: Call, agent: Agent, proposal: Proposal) -> bool:
+    """Whether the agent's own written rules take the human out, which no pause of that person allows."""
+    person_id = _addressee(call, agent)
+    paused = False
+    for peer in call.state.observed_peers(agent.id, call.now):
+        person = call.state.person_of(peer)
+        pausing = peer.pause.reading_at(call.now) or peer.pause.learning_at(call.now)
+        paused = paused or (person is not None and person.id == person_id and pausing)
+    ruling = call.access.ask_automatic(call.session, proposal, principal=call.session.caller, person_paused=paused)
+    return ruling.allowed
+
+
+def _addressee(call: Call, agent: Agent) -> str:
+    connection = call.state.connections.get(agent.connection_id) if agent.connection_id is not None else None
+    return connection.user_id if connection is not None else agent.created_by
+
+
+def _declared(body: Fields) -> int | None:
+    """The tier that is declared, under its name or its old name; of two, the higher, as a declaration only raises."""
+    given = (body.optional_integer(name, least=1, most=3) for name in ("declared_risk_tier", "risk_tier"))
+    return max((tier for tier in given if tier is not None), default=None)
+
+
+def _summary(body: Fields) -> str | Mapping[str, object]:
+    if isinstance(body.members.get("summary"), dict):
+        summary = body.object("summary")
+        within = Fields(summary, place="summary.")
+        within.optional_text("title", longest=SUMMARY_CHARACTERS)
+        within.optional_text("body", longest=SUMMARY_CHARACTERS)
+        within.objects("fields", most=limits.PAGE)
+        return _sized(summary, "summary")
+    return body.text("summary", longest=SUMMARY_CHARACTERS)
+
+
+def _sized(value: Mapping[str, object], field: str) -> Mapping[str, object]:
+    size = len(canonical(value))
+    if size > limits.EVENT_CONTENT_BYTES:
+        raise TooLarge(f"`{field}` is {size} bytes as JSON; at most {limits.EVENT_CONTENT_BYTES} are allowed", field=field)
+    return value
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "approval.request",
+        "POST",
+        "/v1/approvals/request",
+        "Ask a human before acting.",
+        request,
+        actions=("approval.request", "suggest_auto"),
+        fields=REQUEST_FIELDS,
+    ),
+    Operation(
+        "approval.request_alias",
+        "POST",
+        "/v1/approvals",
+        "Ask a human before acting, at the address that older clients use.",
+        request,
+        actions=("approval.request", "suggest_auto"),
+        fields=REQUEST_FIELDS,
+    ),
+    Operation(
+        "approval.list",
+        "GET",
+        "/v1/approvals",
+        "List approvals: one's own queue, or with `scope=org` the organisation's.",
+        list_approvals,
+        actions=("approval.list_own", "approval.list"),
+        query=("status", "scope", "limit", "offset"),
+    ),
+    Operation(
+        "approval.read",
+        "GET",
+        "/v1/approvals/{approval_id}",
+        "Show an approval.",
+        get,
+        actions=("approval.read",),
+    ),
+    Operation(
+        "approval.status",
+        "GET",
+        "/v1/approvals/{approval_id}/status",
+        "Show where an approval stands, to the agent that asked.",
+        status,
+        actions=("approval.read_status",),
+    ),
+    *approval_decisions.OPERATIONS,
+)

@@ -1,0 +1,193 @@
+"""Signing in and out: passwords, keys and claims against session tokens."""
+
+from __future__ import annotations
+
+from gateway import limits
+from gateway.authn.authenticator import Token
+from gateway.authn.emails import LONGEST, normal_email
+from gateway.authn.keys import hash_secret
+from gateway.errors import Invalid, Unauthenticated
+from gateway.model.grant import Session
+from gateway.model.records import Agent, Human
+from gateway.operations.call import Call
+from gateway.operations.fields import stamp
+from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.store.credentials import Claim, claimed_by, end_session, redeem_claim
+from gateway.store.rows import Rows, Tx
+from gateway.store.writer import Unit
+
+#: What an agent of this wire can be entitled to, and the field of its registration that says so. None: not offered here.
+ENTITLEMENTS: tuple[tuple[str, str | None], ...] = (
+    ("intents_api", "intents_api_enabled"),
+    ("execution_intents", None),
+    ("execution_require_tee", None),
+    ("intents_require_tee", None),
+    ("cards", None),
+    ("memory", None),
+    ("shroud", "shroud_enabled"),
+    ("discoverable", None),
+    ("treasury_signer", None),
+    ("has_delegations", None),
+)
+KEY_CHARACTERS = 256
+SHORTEST_PASSWORD, LONGEST_PASSWORD = limits.PASSWORD_CHARACTERS
+
+
+async def sign_in(call: Call) -> Reply:
+    given = call.body.text("email", longest=LONGEST)
+    password = call.body.text("password", longest=LONGEST_PASSWORD)
+    account = normal_email(given) or given
+    human = call.state.human_with_email(account)
+    authenticator = call.services.authenticator
+    await authenticator.check_password(human, account, password, call.now, call.session.source_ip)
+    if human is None:
+        raise Unauthenticated
+    return Reply(_token(authenticator.issue(human, None, call.now)))
+
+
+async def exchange_human_key(call: Call) -> Reply:
+    api_key = call.body.text("api_key", longest=KEY_CHARACTERS)
+    authenticator = call.services.authenticator
+    credential, human = authenticator.human_of_key(api_key, call.now)
+    return Reply(_token(authenticator.issue(human, credential, call.now)))
+
+
+async def exchange_agent_key(call: Call) -> Reply:
+    api_key = call.body.text("api_key", longest=KEY_CHARACTERS)
+    named = call.body.optional_id("agent_id")
+    authenticator = call.services.authenticator
+    credential, agent = authenticator.agent_of_key(api_key, call.now)
+    if named is not None and named != agent.id:
+        raise Unauthenticated
+    token = _token(authenticator.issue(agent, credential, call.now))
+    return Reply({**token, "agent_id": agent.id, "vault_ids": [], "entitlements": _entitlements(agent)})
+
+
+async def refresh(call: Call) -> Reply:
+    raise Invalid("refresh tokens are not issued here: exchange the key or sign in again", field="refresh_token")
+
+
+async def claim(call: Call) -> Reply:
+    """The first sign-in of a person whom a platform brought: the claim token and the password they choose.
+
+    Whoever has a password already shows that one: a claim never replaces a password, or a platform could take over the
+    account of any member it names.
+    """
+    hashed = hash_secret(call.body.text("claim_token", longest=KEY_CHARACTERS))
+    password = call.body.text("password", longest=LONGEST_PASSWORD, shortest=SHORTEST_PASSWORD)
+    found = await call.services.database.read(lambda rows: _claimed(rows, call, hashed))
+    if found is None:
+        raise Unauthenticated
+    authenticator = call.services.authenticator
+    chosen = None
+    if found.human.password_hash is None:
+        chosen = await authenticator.passwords.hash(password)
+    else:
+        human = found.human
+        await authenticator.check_password(human, human.email, password, call.now, call.session.source_ip)
+    human_now = await call.services.database.awrite(Unit(lambda tx: _redeem(tx, call.session, hashed, chosen), solo=True))
+    if human_now is None:
+        raise Unauthenticated
+    return Reply(_token(authenticator.issue(human_now, None, call.now)))
+
+
+async def end(call: Call) -> Reply:
+    """End the session of the token that was shown. A key is no session: shown as bearer it answers the same and stays good."""
+    grant = call.access.authorize(call.session, "session.end", call.org)
+    caller = call.session.caller
+    if caller.token_id is not None and caller.expires_at is not None:
+        await call.write(end_session, grant, caller.token_id, caller.expires_at)
+    return NO_CONTENT
+
+
+async def me(call: Call) -> Reply:
+    grant = call.access.authorize(call.session, "me.read", call.org)
+    human = call.state.humans[grant.caller.id]
+    return Reply(
+        {
+            "id": human.id,
+            "email": human.email,
+            "display_name": human.display_name,
+            "org_id": human.org_id,
+            "auth_method": "password",
+            "role": human.role,
+            "email_verified": False,
+            "marketing_emails": False,
+            "totp_enabled": human.totp_confirmed,
+            "created_at": stamp(human.created_at),
+        }
+    )
+
+
+def _token(token: Token) -> dict[str, object]:
+    return {"access_token": token.access_token, "token_type": "Bearer", "expires_in": token.expires_in}
+
+
+def _entitlements(agent: Agent) -> dict[str, bool]:
+    return {name: field is not None and agent.attributes.get(field) is True for name, field in ENTITLEMENTS}
+
+
+def _claimed(rows: Rows, call: Call, hashed: str) -> Claim | None:
+    return claimed_by(rows, call.state, hashed, call.now)
+
+
+def _redeem(tx: Tx, session: Session, hashed: str, chosen: str | None) -> Human | None:
+    return redeem_claim(tx, session, hashed, password_hash=chosen)
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "session.sign_in",
+        "POST",
+        "/v1/auth/token",
+        "Sign in with e-mail address and password.",
+        sign_in,
+        fields=("email", "password"),
+        public="this is how a human gets a session token",
+    ),
+    Operation(
+        "session.exchange_human_key",
+        "POST",
+        "/v1/auth/api-key-token",
+        "Exchange the key of a human for a session token.",
+        exchange_human_key,
+        fields=("api_key",),
+        public="this is how the holder of a `1ck_` key gets a session token",
+    ),
+    Operation(
+        "session.exchange_agent_key",
+        "POST",
+        "/v1/auth/agent-token",
+        "Exchange the key of an agent for a session token.",
+        exchange_agent_key,
+        fields=("api_key", "agent_id"),
+        public="this is how an agent gets a session token",
+    ),
+    Operation(
+        "session.refresh",
+        "POST",
+        "/v1/auth/refresh",
+        "Always refused: tokens are renewed by another exchange.",
+        refresh,
+        public="published clients call it without a credential, and it only ever refuses",
+    ),
+    Operation(
+        "session.claim",
+        "POST",
+        "/v1/auth/claim",
+        "Sign in for the first time as a person whom a platform brought.",
+        claim,
+        fields=("claim_token", "password"),
+        strict=True,
+        public="the person has no credential yet but the claim token",
+    ),
+    Operation(
+        "session.end",
+        "DELETE",
+        "/v1/auth/token",
+        "End the session of the token that is shown.",
+        end,
+        actions=("session.end",),
+    ),
+    Operation("me.read", "GET", "/v1/auth/me", "Read one's own account.", me, actions=("me.read",)),
+)

@@ -1,0 +1,183 @@
+"""Agents: registered, changed, given a key, and deleted with everything that hangs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gateway import limits
+from gateway.errors import Conflict, NotFound
+from gateway.model.entity import EntityUid
+from gateway.model.grant import Grant
+from gateway.model.records import Agent, Credential, Org
+from gateway.model.rules import ApprovalRules
+from gateway.store.approval_outcomes import cancel_pending_of
+from gateway.store.canonical import canonical
+from gateway.store.rows import Tx
+from gateway.store.state import State
+
+INSERT = """INSERT INTO agents (id, org_id, name, description, is_active, created_by, parent_id, connection_id, approval_policy,
+  token_ttl_seconds, attributes, generation, created_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"""
+UPDATE = """UPDATE agents SET name = $2, description = $3, is_active = $4, approval_policy = $5, token_ttl_seconds = $6,
+  attributes = $7, generation = $8 WHERE id = $1"""
+DELETE = "UPDATE agents SET deleted_at = $2, is_active = false, generation = generation + 1 WHERE id = $1"
+DELETE_OBSERVERS = "DELETE FROM observers WHERE agent_id = $1"
+DELETE_REMOVED = "DELETE FROM removed_observers WHERE agent_id = $1"
+INSERT_KEY = """INSERT INTO credentials (id, org_id, principal_type, principal_id, name, secret_hash, created_at, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"""
+DELETE_KEYS = "DELETE FROM credentials WHERE principal_type = 'Agent' AND principal_id = $1"
+
+
+def listed(state: State, grant: Grant[Org]) -> list[Agent]:
+    """The organisation's agents that the grant covers, oldest first: all of them, or those the caller registered."""
+    found = [agent for agent in state.agents.values() if agent.org_id == grant.target.id]
+    if grant.action == "agent.list_own":
+        found = [agent for agent in found if agent.created_by == grant.caller.id]
+    grant.note(served=len(found))
+    return sorted(found, key=lambda agent: (agent.created_at, agent.id))
+
+
+def register(tx: Tx, grant: Grant[Org], agent: Agent, key: Credential) -> None:
+    """Add an agent and its first key."""
+    insert(tx, agent, key)
+    tx.append(grant.audit("agent.created", {"agent_id": agent.id}, resource=EntityUid("Agent", agent.id)))
+
+
+def register_child(tx: Tx, grant: Grant[Agent], agent: Agent, key: Credential) -> None:
+    """Add a child of the granted agent.
+
+    Raises:
+        Conflict: the parent has as many children as it may have.
+    """
+    parent = current(tx, grant)
+    if len(tx.state.children_of(parent.id)) >= limits.CHILDREN_PER_AGENT:
+        raise Conflict(f"this agent has {limits.CHILDREN_PER_AGENT} children, which is the most it may have")
+    insert(tx, agent, key)
+    about = {"agent_id": agent.id, "parent_id": parent.id}
+    tx.append(grant.audit("agent.child_created", about, resource=EntityUid("Agent", agent.id)))
+
+
+def insert(tx: Tx, agent: Agent, key: Credential) -> None:
+    """Write an agent and its key, and publish both after the commit."""
+    tx.run(
+        INSERT,
+        agent.id,
+        agent.org_id,
+        agent.name,
+        agent.description,
+        agent.is_active,
+        agent.created_by,
+        agent.parent_id,
+        agent.connection_id,
+        rules_text(agent.rules),
+        agent.token_ttl_seconds,
+        canonical(agent.attributes),
+        agent.generation,
+        agent.created_at,
+    )
+    tx.after_commit(lambda: tx.state.put_agent(agent))
+    insert_key(tx, key)
+
+
+def insert_key(tx: Tx, key: Credential) -> None:
+    """Write a key, of which only the hash is kept, and publish it after the commit."""
+    tx.run(
+        INSERT_KEY,
+        key.id,
+        key.org_id,
+        key.principal_type,
+        key.principal_id,
+        key.name,
+        key.secret_hash,
+        key.created_at,
+        key.expires_at,
+    )
+    tx.after_commit(lambda: tx.state.put_credential(key))
+
+
+def update(tx: Tx, grant: Grant[Agent], changes: Mapping[str, object]) -> Agent:
+    """Change an agent; deactivating it ends every key and token it has.
+
+    `changes` are fields of the record, but for `attributes`, which are merged into those it has.
+    """
+    agent = current(tx, grant)
+    merged = {**agent.attributes, **dict(changes.get("attributes", {}))}  # type: ignore[call-overload]  # a mapping, from the reader
+    changed = replace(agent, **{**changes, "attributes": merged})  # type: ignore[arg-type]  # typed by the reader of the body
+    if agent.is_active and not changed.is_active:
+        changed = replace(changed, generation=agent.generation + 1)
+        _end_keys(tx, agent.id)
+    save(tx, changed)
+    tx.append(grant.audit("agent.updated", {"agent_id": agent.id, "fields": sorted(changes)}))
+    return changed
+
+
+def save(tx: Tx, agent: Agent) -> None:
+    """Write an agent as it is now, and publish it after the commit."""
+    tx.run(
+        UPDATE,
+        agent.id,
+        agent.name,
+        agent.description,
+        agent.is_active,
+        rules_text(agent.rules),
+        agent.token_ttl_seconds,
+        canonical(agent.attributes),
+        agent.generation,
+    )
+    tx.after_commit(lambda: tx.state.put_agent(agent))
+
+
+def rotate_key(tx: Tx, grant: Grant[Agent], key: Credential) -> None:
+    """Give an agent a new key; every key and token it had ends."""
+    agent = current(tx, grant)
+    _end_keys(tx, agent.id)
+    save(tx, replace(agent, generation=agent.generation + 1))
+    insert_key(tx, key)
+    tx.append(grant.audit("agent.key_rotated", {"agent_id": agent.id}))
+
+
+def delete(tx: Tx, grant: Grant[Agent]) -> None:
+    """End an agent and its children: keys, tokens, places on observer lists, what they wait for. Their history stays."""
+    agent = current(tx, grant)
+    for gone in (agent, *tx.state.children_of(agent.id)):
+        tx.run(DELETE, gone.id, grant.now)
+        tx.run(DELETE_OBSERVERS, gone.id)
+        tx.run(DELETE_REMOVED, gone.id)
+        cancel_pending_of(tx, grant, gone.id)
+        _end_keys(tx, gone.id)
+        tx.after_commit(lambda agent_id=gone.id: _forget(tx.state, agent_id))  # type: ignore[misc]  # a default binds the loop's value
+        tx.append(grant.audit("agent.deleted", {"agent_id": gone.id}, resource=EntityUid("Agent", gone.id)))
+
+
+def current(tx: Tx, grant: Grant[Agent]) -> Agent:
+    """The granted agent as it is inside the transaction.
+
+    Raises:
+        NotFound: it was deleted since the decision.
+    """
+    agent = tx.state.agents.get(grant.target.id)
+    if agent is None:
+        raise NotFound
+    return agent
+
+
+def rules_text(rules: ApprovalRules) -> str | None:
+    """An agent's policy as the table holds it; no text for one that says nothing."""
+    return canonical(rules.source) if rules.source else None
+
+
+def _end_keys(tx: Tx, agent_id: str) -> None:
+    tx.run(DELETE_KEYS, agent_id)
+    for key in tx.state.credentials_of("Agent", agent_id):
+        tx.after_commit(lambda key_id=key.id: tx.state.drop_credential(key_id))  # type: ignore[misc]  # a default binds the loop's value
+
+
+def _forget(state: State, agent_id: str) -> None:
+    state.drop_agent(agent_id)
+    for peer_id, entries in list(state.observers.items()):
+        if agent_id in entries:
+            state.put_observers(peer_id, [entry for entry in entries.values() if entry.agent_id != agent_id])
+    for peer_id, removed in list(state.removed_observers):
+        if removed == agent_id:
+            state.remember_removed(peer_id, removed, removed=False)

@@ -1,0 +1,155 @@
+"""Keys, ended sessions and claims: what a principal may show to be let in."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from gateway.model.evidence import LogRow
+from gateway.model.grant import Grant, Session
+from gateway.model.records import Credential, Human, Org
+from gateway.store.rows import Rows, Tx
+from gateway.store.state import State
+
+INSERT = """INSERT INTO credentials (id, org_id, principal_type, principal_id, name, secret_hash, created_at, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"""
+DELETE = "DELETE FROM credentials WHERE id = $1"
+DELETE_ALL = "DELETE FROM credentials WHERE principal_type = $1 AND principal_id = $2"
+REVOKE = "INSERT INTO revoked_tokens (jti, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+#: A token past its end is refused for that; nothing needs to remember it.
+FORGET_ENDED = "DELETE FROM revoked_tokens WHERE expires_at <= $1"
+CLAIM = "SELECT connection_id FROM claims WHERE token_hash = $1 AND expires_at > $2"
+DELETE_CLAIM = "DELETE FROM claims WHERE token_hash = $1"
+DELETE_CLAIMS_OF_USER = "DELETE FROM claims WHERE connection_id IN (SELECT id FROM platform_connections WHERE user_id = $1)"
+MARK_CLAIMED = "UPDATE platform_connections SET claimed_at = $2 WHERE id = $1"
+SET_PASSWORD = "UPDATE humans SET password_hash = $2 WHERE id = $1"  # noqa: S105  # a statement, not a password
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A live claim: whose account it opens, through which connection."""
+
+    connection_id: str
+    human: Human
+
+
+# -- keys
+
+
+def insert_credential(tx: Tx, credential: Credential) -> None:
+    """Add a key; part of a larger change, which has its grant."""
+    c = credential
+    tx.run(INSERT, c.id, c.org_id, c.principal_type, c.principal_id, c.name, c.secret_hash, c.created_at, c.expires_at)
+    tx.after_commit(lambda: tx.state.put_credential(credential))
+
+
+def end_credentials(tx: Tx, principal_type: str, principal_id: str) -> None:
+    """End every key of a principal, and with them the tokens exchanged from them; part of a larger change.
+
+    Tokens that came from a password end with the principal's generation, which the caller raises.
+    """
+    tx.run(DELETE_ALL, principal_type, principal_id)
+
+    def publish() -> None:
+        for credential in tx.state.credentials_of(principal_type, principal_id):
+            tx.state.drop_credential(credential.id)
+
+    tx.after_commit(publish)
+
+
+def create_key(tx: Tx, grant: Grant[Org], credential: Credential, *, generation: int) -> bool:
+    """Add a human's own key; False when the human's keys were all ended since the grant."""
+    holder = tx.state.humans.get(credential.principal_id)
+    if holder is None or holder.generation != generation:
+        return False
+    insert_credential(tx, credential)
+    tx.append(grant.audit("key.created", {"key_id": credential.id}))
+    return True
+
+
+def revoke_key(tx: Tx, grant: Grant[Credential]) -> None:
+    """End one key and the tokens exchanged from it."""
+    key_id = grant.target.id
+    tx.run(DELETE, key_id)
+    tx.after_commit(lambda: tx.state.drop_credential(key_id))
+    tx.append(grant.audit("key.revoked", {"key_id": key_id}))
+
+
+# -- sessions
+
+
+def end_session(tx: Tx, grant: Grant[Org], token_id: str, expires_at: datetime) -> None:
+    """Revoke one token for the rest of its life."""
+    now = grant.now
+    tx.run(FORGET_ENDED, now)
+    tx.run(REVOKE, token_id, expires_at)
+
+    def publish() -> None:
+        revoked = tx.state.revoked_tokens
+        for jti in [jti for jti, end in revoked.items() if end <= now]:
+            del revoked[jti]
+        tx.state.revoke_token(token_id, expires_at)
+
+    tx.after_commit(publish)
+
+
+# -- claims. Nobody is signed in yet, so there is no decision and no grant: the token itself is what allows it.
+
+
+def claimed_by(rows: Rows, state: State, token_hash: str, now: datetime) -> Claim | None:
+    """What a claim token opens, or None when it is unknown, used or past its end, or its connection was ended."""
+    connection_id = rows.value(CLAIM, token_hash, now)
+    connection = state.connections.get(connection_id) if connection_id is not None else None
+    if connection is None or connection.status == "disconnected":
+        return None
+    human = state.humans.get(connection.user_id)
+    return Claim(connection.id, human) if human is not None and human.org_id == connection.org_id else None
+
+
+def redeem_claim(tx: Tx, session: Session, token_hash: str, *, password_hash: str | None) -> Human | None:
+    """Use a claim up: the person's first password is set, or (None) they have shown the one they have.
+
+    None when the claim is gone, or when the account got a password in the meantime.
+    """
+    claim = claimed_by(tx, tx.state, token_hash, session.now)
+    if claim is None or (claim.human.password_hash is None) != (password_hash is not None):
+        return None
+    connection = replace(tx.state.connections[claim.connection_id], claimed_at=session.now)
+    tx.run(DELETE_CLAIM, token_hash)
+    tx.run(MARK_CLAIMED, connection.id, session.now)
+    tx.after_commit(lambda: tx.state.put_connection(connection))
+    human = claim.human
+    if password_hash is not None:
+        human = replace(human, password_hash=password_hash)
+        tx.run(SET_PASSWORD, human.id, password_hash)
+        tx.after_commit(lambda: tx.state.put_human(human))
+    tx.append(_claim_redeemed(session, human, connection.id, tx.state.version))
+    return human
+
+
+def end_claims(tx: Tx, user_id: str) -> None:
+    """End every claim on a person's account; part of a larger change."""
+    tx.run(DELETE_CLAIMS_OF_USER, user_id)
+
+
+def _claim_redeemed(session: Session, human: Human, connection_id: str, version: int) -> LogRow:
+    return LogRow(
+        kind="audit",
+        id=str(uuid.uuid4()),
+        at=session.now,
+        org_id=human.org_id,
+        principal_type="Human",
+        principal_id=human.id,
+        action="claim.redeemed",
+        resource_type="PlatformConnection",
+        resource_id=connection_id,
+        outcome=None,
+        deny_kind=None,
+        policies=(),
+        bundle="",
+        data_version=version,
+        slices=(),
+        request_id=session.request_id,
+        details={"request_id": session.request_id},
+    )

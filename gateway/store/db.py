@@ -1,0 +1,231 @@
+"""Database: the one DuckDB file of this process, with its lock, its mark, its writer and its readers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Self, TypedDict, TypeVar, Unpack
+
+import duckdb
+
+from gateway.model.evidence import LogRow
+from gateway.store.faults import StoreRefused
+from gateway.store.files import Files
+from gateway.store.lock import Lock
+from gateway.store.log import Log
+from gateway.store.mark import Mark, check
+from gateway.store.migrate import MIGRATIONS, migrate
+from gateway.store.readers import Readers
+from gateway.store.rows import Rows
+from gateway.store.writer import Session, Unit, Writer
+
+T = TypeVar("T")
+
+
+class Options(TypedDict, total=False):
+    """How to open a database: where the SQL files and the time come from, and what DuckDB may use of the machine."""
+
+    migrations: Traversable
+    clock: Callable[[], datetime]
+    memory_limit: str
+    threads: int
+    accept_missing_mark: bool
+
+
+class Database:
+    """Made by `create` or `open`. Changes go through one writer thread, reads through two reader threads."""
+
+    failure: str | None = None
+    """Why the database does not serve, for people who run it; None while it does."""
+
+    @classmethod
+    def create(cls, data: Path, **options: Unpack[Options]) -> Self:
+        """Make a database in `data`, which is made too, for its owner only; raise StoreRefused when there is one."""
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if Files(data).database.exists():
+            raise StoreRefused(f"there is a database in `{data}` already")
+        made = cls(data, **options)
+        made.files.database.chmod(0o600)
+        return made
+
+    @classmethod
+    def open(cls, data: Path, **options: Unpack[Options]) -> Self:
+        """Open the database in `data` and bring its schema up to date.
+
+        Raises:
+            StoreRefused: there is none, another process holds it, it is newer than the code, it cannot be read, or its
+                log is not the one that the mark beside it knows.
+        """
+        if not Files(data).database.exists():
+            raise StoreRefused(f"there is no database in `{data}`: make one with `peergate init --data {data}`")
+        return cls(data, **options)
+
+    def __init__(self, data: Path, **options: Unpack[Options]) -> None:
+        self.files = Files(data.resolve())
+        self._options = options
+        self._clock = options.get("clock", _now)
+        self._reloads: list[Callable[[Rows], None]] = []
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._lock = Lock(self.files.lock)
+        try:
+            self.files.clean()
+            self._mark = Mark(self.files.mark)
+            self._writer = Writer(self._revive)
+            self._readers = Readers(self._writer.report)
+            self.attach(accept_missing_mark=options.get("accept_missing_mark", False))
+        except duckdb.Error as error:
+            self._lock.release()
+            raise StoreRefused(f"the database in `{data}` cannot be opened: {error}") from error
+        except BaseException:
+            self._lock.release()
+            raise
+        self._writer.start()
+        self._readers.start()
+
+    @property
+    def healthy(self) -> bool:
+        return self.failure is None
+
+    async def probe(self) -> bool:
+        """Say whether the database serves, after a query."""
+        await self.read(lambda rows: rows.value("SELECT max(seq) FROM log"))
+        return self.healthy
+
+    async def read(self, ask: Callable[[Rows], T], *, snapshot: bool = False) -> T:
+        """Run `ask` on a reader thread; with `snapshot`, all its statements see one state of the database."""
+        return await asyncio.wrap_future(self._readers.submit(ask, snapshot=snapshot))
+
+    def read_sync(self, ask: Callable[[Rows], T], *, snapshot: bool = False) -> T:
+        """As `read`, for callers without an event loop; never from a thread of the store."""
+        return self._readers.submit(ask, snapshot=snapshot).result()
+
+    def write(self, unit: Unit[T]) -> Future[T]:
+        """Queue a change; the future is done when it is durable and published, or has failed without a trace."""
+        return self._writer.submit(unit)
+
+    async def awrite(self, unit: Unit[T]) -> T:
+        """As `write`. The change happens also when its caller is cancelled."""
+        return await asyncio.shield(asyncio.wrap_future(self._writer.submit(unit)))
+
+    def note(self, rows: Sequence[LogRow]) -> None:
+        """Add rows to the log within 50 ms, without waiting."""
+        self._writer.note(rows)
+
+    def exclusive(self, run: Callable[[duckdb.DuckDBPyConnection], T]) -> Future[T]:
+        """Queue a function that has the writer's connection to itself, outside a transaction."""
+        return self._writer.exclusive(lambda: run(self.connection))
+
+    def checkpoint(self) -> Future[None]:
+        """Queue moving the write-ahead log into the file, as after a sweep."""
+        return self.exclusive(lambda connection: _checkpoint(connection))
+
+    def on_reopen(self, reload: Callable[[Rows], None]) -> None:
+        """Call `reload` when the instance had to be opened again: what is held in memory may have missed a commit."""
+        self._reloads.append(reload)
+
+    def close(self) -> None:
+        """Commit what is queued, checkpoint, and let go of the directory."""
+        self._writer.close()
+        self._readers.close("the store is closed")
+        if self._connection is not None:
+            with suppress(duckdb.Error):  # what is not in the file is in its write-ahead log
+                _checkpoint(self._connection)
+        self.detach()
+        self._mark.close()
+        self._lock.release()
+
+    # -- for the writer's thread, or while it does not run -----------------------------------------------------------
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The writer's connection."""
+        assert self._connection is not None
+        return self._connection
+
+    def attach(self, *, accept_missing_mark: bool = False) -> None:
+        """Open the file, migrate it, compare it with the mark, and serve it."""
+        connection = connect(self.files, **self._options)
+        try:
+            migrate(connection, self._options.get("migrations", MIGRATIONS), self._clock)
+            head = check(self._mark, Rows(connection), accept_missing=accept_missing_mark)
+            self._readers.attach(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        self._writer.attach(Session(connection, Log(head), self._mark))
+
+    def detach(self) -> None:
+        """Close the file; reads wait for the next `attach`."""
+        self._writer.attach(None)
+        self._readers.detach()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _revive(self, error: BaseException, notes_lost: int) -> None:
+        """Open the file again after the instance has died, and prove that the log can be written."""
+        self.failure = f"the database has failed: {error}"
+        self.detach()
+        self.attach()
+        self._writer.write_now(_reopened(self._clock(), type(error).__name__, notes_lost))
+        for reload in self._reloads:
+            reload(Rows(self.connection))
+        self.failure = None
+
+
+def connect(files: Files, **options: Unpack[Options]) -> duckdb.DuckDBPyConnection:
+    """Open the file so that no statement reaches outside the data directory, loads an extension or changes a setting."""
+    connection = duckdb.connect(
+        str(files.database),
+        config={
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "memory_limit": options.get("memory_limit", "1GB"),
+            "threads": options.get("threads", 2),
+        },
+    )
+    directory = str(files.data).replace("'", "''")
+    for setting in (
+        "GLOBAL TimeZone = 'UTC'",
+        f"allowed_directories = ['{directory}']",
+        "enable_external_access = false",
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}")
+    return connection
+
+
+def _checkpoint(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("FORCE CHECKPOINT")  # without FORCE it is refused while a result is being read
+
+
+def _reopened(at: datetime, error: str, notes_lost: int) -> LogRow:
+    return LogRow(
+        kind="audit",
+        id=f"reopened-{at.isoformat()}",
+        at=at,
+        org_id="",
+        principal_type="Operator",
+        principal_id="local",
+        action="store_reopened",
+        resource_type="Installation",
+        resource_id="local",
+        outcome=None,
+        deny_kind=None,
+        policies=(),
+        bundle="",
+        data_version=0,
+        slices=(),
+        request_id="",
+        details={"error": error, "relaxed_rows_lost": notes_lost},
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,116 @@
+"""Derivation: the learned events of a bucket become its fact, or end it, in the transaction that changed them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from derive.bands import BANDS_VERSION
+from derive.buckets import bucket_of_key
+from derive.events import Observation, Tombstone, is_expired
+from derive.rules.approval_tendency import Tendency, derive_tendency
+from gateway.store.canonical import canonical
+from gateway.store.retention import bury_expired
+from gateway.store.rows import Tx
+
+#: What a pure function raises over a row that it cannot read. The bucket is owed then; its events are not lost.
+DERIVATION_FAILED = (ValueError, TypeError, LookupError, ArithmeticError)
+
+STANDING = """SELECT 'fact', live, edited_by_human, bands_version, fact_value, confidence FROM facts
+  WHERE peer_id = $1 AND fact_key = $2
+UNION ALL SELECT 'owed', NULL, NULL, NULL, NULL, NULL FROM pending_buckets WHERE peer_id = $1 AND fact_key = $2
+UNION ALL SELECT 'suppressed', NULL, NULL, NULL, NULL, NULL FROM suppressions WHERE peer_id = $1 AND fact_key = $2"""
+HISTORY = """SELECT id, event_type, decision, at, source FROM events WHERE peer_id = $1 AND fact_key = $2 AND learned
+UNION ALL SELECT id, event_type, decision, at, NULL FROM provenance
+  WHERE peer_id = $1 AND fact_key = $2 AND kind = 'tombstone'"""
+MAKE = """INSERT INTO facts (peer_id, fact_key, org_id, live, fact_value, confidence, edited_by_human, disputed, replaced,
+  bands_version, updated_at) VALUES ($1, $2, $3, true, $4, $5, false, false, NULL, $6, $7)"""
+CHANGE = """UPDATE facts SET live = true, fact_value = $3, confidence = $4, bands_version = $5, updated_at = $6
+  WHERE peer_id = $1 AND fact_key = $2 AND NOT edited_by_human"""
+RETIRE = "UPDATE facts SET live = false, updated_at = $3 WHERE peer_id = $1 AND fact_key = $2 AND NOT edited_by_human"
+OWE = "INSERT INTO pending_buckets (peer_id, fact_key, since) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+PAID = "DELETE FROM pending_buckets WHERE peer_id = $1 AND fact_key = $2"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A fact as it is stored; `live` is false for a retired one."""
+
+    live: bool
+    edited: bool
+    bands_version: int
+    fact_value: str
+    confidence: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What derivation does to a stored fact; value and confidence are None unless it is made or changed."""
+
+    kind: Literal["kept", "made", "changed", "retired"]
+    fact_value: str = ""
+    confidence: str | None = None
+
+
+def rederive(tx: Tx, peer_id: str, fact_key: str, *, org_id: str, now: datetime) -> None:
+    """Bring the fact of one bucket in line with its history. What fails is owed, and nothing is lost.
+
+    Expired events are buried first, so that they count only where their tombstones do; in a bucket that is owed they
+    count as they would have counted in time.
+    """
+    tx.after_commit(lambda: tx.state.facts_changed(peer_id))
+    marks = {row[0]: row[1:] for row in tx.all(STANDING, peer_id, fact_key)}
+    if "suppressed" in marks:
+        return
+    history = tx.all(HISTORY, peer_id, fact_key)
+    if "owed" not in marks and any(row[4] is not None and is_expired(row[3], now) for row in history):
+        bury_expired(tx, now, peers=(peer_id,))
+        history = tx.all(HISTORY, peer_id, fact_key)
+    standing = Standing(*marks["fact"]) if "fact" in marks else None
+    try:
+        outcome = settle(fact_key, standing, history)
+    except DERIVATION_FAILED:
+        tx.run(OWE, peer_id, fact_key, now)
+        return
+    match outcome.kind:
+        case "made":
+            tx.run(MAKE, peer_id, fact_key, org_id, outcome.fact_value, outcome.confidence, BANDS_VERSION, now)
+        case "changed":
+            tx.run(CHANGE, peer_id, fact_key, outcome.fact_value, outcome.confidence, BANDS_VERSION, now)
+        case "retired":
+            tx.run(RETIRE, peer_id, fact_key, now)
+        case "kept":
+            pass
+    if "owed" in marks:
+        tx.run(PAID, peer_id, fact_key)
+        bury_expired(tx, now, peers=(peer_id,))
+
+
+def settle(fact_key: str, standing: Standing | None, history: Sequence[tuple[Any, ...]]) -> Outcome:
+    """What becomes of a fact, from the whole history of its bucket as `HISTORY` gives it, in any order.
+
+    INVARIANT: a fact that a human edited is kept, whatever the history says.
+    """
+    if standing is not None and standing.edited:
+        return Outcome("kept")
+    tendency = _tendency(fact_key, history)
+    if tendency is None:
+        return Outcome("retired" if standing is not None and standing.live else "kept")
+    value = canonical(tendency.fact_value())
+    if standing is None:
+        return Outcome("made", value, tendency.confidence)
+    if standing == Standing(True, False, BANDS_VERSION, value, tendency.confidence):
+        return Outcome("kept")
+    return Outcome("changed", value, tendency.confidence)
+
+
+def _tendency(fact_key: str, history: Sequence[tuple[Any, ...]]) -> Tendency | None:
+    observations, tombstones = [], []
+    for event_id, event_type, decision, at, source in history:
+        if source is None:
+            tombstones.append(Tombstone(event_type, decision, at))
+        else:
+            observations.append(Observation(event_id, event_type, decision, at, source))
+    return derive_tendency(bucket_of_key(fact_key), observations, tombstones)

@@ -1,0 +1,23 @@
+"""Faults of the store itself: it cannot be opened, it has died, or it is full to the brim."""
+
+from __future__ import annotations
+
+
+class StoreRefused(Exception):
+    """The store cannot be opened, or an order to it cannot be carried out; the sentence says what to do."""
+
+
+class StoreBehind(StoreRefused):
+    """The log lacks what was acknowledged: `missing` records, or 0 when a record is there but is another one."""
+
+    def __init__(self, sentence: str, *, missing: int) -> None:
+        super().__init__(sentence)
+        self.missing = missing
+
+
+class StoreFailed(Exception):
+    """The database instance has died, or the log cannot be written: nothing was acknowledged."""
+
+
+class StoreBusy(Exception):
+    """A queue is full; the caller may try again."""

@@ -1,0 +1,70 @@
+"""The data directory itself: its salt, the bundles that have decided, and how an organisation begins."""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from datetime import datetime
+
+from gateway.model.caller import OPERATOR
+from gateway.model.evidence import LogRow
+from gateway.model.records import Credential, Human, Org
+from gateway.store.credentials import insert_credential
+from gateway.store.db import Database
+from gateway.store.humans import insert_human
+from gateway.store.orgs import settings_text
+from gateway.store.rows import Tx
+
+SALT_BYTES = 16
+READ_SALT = "SELECT value FROM meta WHERE key = 'slice_salt'"
+KEEP_SALT = "INSERT INTO meta (key, value) VALUES ('slice_salt', $1) ON CONFLICT DO NOTHING"
+KEEP_BUNDLE = "INSERT INTO bundles (hash, body, loaded_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+INSERT_ORG = "INSERT INTO orgs (id, name, settings, created_at) VALUES ($1, $2, $3, $4)"
+
+
+def read_salt(database: Database) -> tuple[bytes, str | None]:
+    """The salt of this data directory's slice hashes; a new one, and its text to keep, when there is none yet."""
+    found = database.read_sync(lambda rows: rows.value(READ_SALT))
+    made = None if found is not None else secrets.token_hex(SALT_BYTES)
+    return bytes.fromhex(found or made or ""), made
+
+
+def keep_salt(tx: Tx, salt: str) -> None:
+    tx.run(KEEP_SALT, salt)
+
+
+def keep_bundle(tx: Tx, bundle_hash: str, body: str, now: datetime) -> None:
+    """Keep the text of a bundle, by hash: what is needed to decide again."""
+    tx.run(KEEP_BUNDLE, bundle_hash, body, now)
+
+
+def add_org(tx: Tx, org: Org, owner: Human, key: Credential) -> None:
+    """Begin an organisation with its owner and the owner's first key.
+
+    There is nobody yet who could be asked, so no decision precedes it; the record names the operator.
+    """
+    tx.run(INSERT_ORG, org.id, org.name, settings_text(org.settings), org.created_at)
+    tx.after_commit(lambda: tx.state.put_org(org))
+    insert_human(tx, owner)
+    insert_credential(tx, key)
+    tx.append(
+        LogRow(
+            kind="audit",
+            id=str(uuid.uuid4()),
+            at=org.created_at,
+            org_id=org.id,
+            principal_type=OPERATOR.type,
+            principal_id=OPERATOR.id,
+            action="org.created",
+            resource_type="Org",
+            resource_id=org.id,
+            outcome=None,
+            deny_kind=None,
+            policies=(),
+            bundle="",
+            data_version=tx.state.version,
+            slices=(),
+            request_id="",
+            details={"owner_id": owner.id},
+        )
+    )

@@ -1,0 +1,217 @@
+"""Log of decisions and changes: one hash chain, in which a row that is edited, removed, moved or added shows.
+
+The hash of a row is SHA-256 over the hash before it, a line feed, and the row as canonical JSON: sorted keys, no spaces,
+ASCII, `seq` included. Exported rows are those same lines, so anyone can walk the chain with a JSON parser and `sha256sum`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from json.encoder import encode_basestring_ascii as quoted
+from typing import TYPE_CHECKING, NamedTuple
+
+from gateway.model.evidence import LogRow
+
+if TYPE_CHECKING:
+    from gateway.store.rows import Row, Rows, Tx
+
+
+class Head(NamedTuple):
+    """The end of the chain: the last row's place and hash."""
+
+    seq: int
+    hash: str
+
+
+ORIGIN = Head(0, hashlib.sha256(b"peergate log 1").hexdigest())
+
+
+class Entry(NamedTuple):
+    """A row made ready, but for its place: the canonical text around `seq`, and the columns of the table after it."""
+
+    before: str
+    after: str
+    columns: Row
+    slice_bodies: Mapping[str, str]
+
+
+class Written(NamedTuple):
+    """What a transaction has added to the log, to be settled when it is committed."""
+
+    head: Head
+    slices: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a walk along the chain found.
+
+    `checked` rows were looked at and `verified` of them hold; the walk ends at the first that does not, named by
+    `broken_at_id`. `head_seq` and `head_hash` are the last row that holds.
+    """
+
+    valid: bool
+    checked: int
+    verified: int
+    broken_at_id: str | None
+    head_seq: int
+    head_hash: str
+
+
+class Log:
+    """The writer's end of the log: its head, and which slices are known to be stored."""
+
+    SLICES_KNOWN = 10_000
+
+    def __init__(self, head: Head) -> None:
+        self.head = head
+        self._known: set[str] = set()
+
+    def write(self, tx: Tx, entries: Sequence[Entry]) -> Written:
+        """Chain the entries onto the head and insert them; the head itself moves with `settle`."""
+        if tx.slices_dropped:
+            self._known.clear()
+        seq, last = self.head
+        table: list[Row] = []
+        bodies: dict[str, str] = {}
+        for entry in entries:
+            seq += 1
+            last = link(last, f"{entry.before}{seq}{entry.after}")
+            table.append((seq, *entry.columns, last))
+            bodies.update(entry.slice_bodies)
+        for known in self._known & bodies.keys():
+            del bodies[known]
+        if bodies:
+            tx.insert_many(_INSERT_SLICES, list(bodies), list(bodies.values()))
+        if table:
+            tx.insert_many(_INSERT, *zip(*table, strict=True))
+        return Written(Head(seq, last), frozenset(bodies))
+
+    def settle(self, written: Written) -> None:
+        """Take over what has been committed."""
+        self.head = written.head
+        if len(self._known) + len(written.slices) > self.SLICES_KNOWN:
+            self._known.clear()
+        self._known |= written.slices
+
+
+def read_head(rows: Rows) -> Head:
+    """Return the last row's place and hash. INVARIANT: whoever prunes the log leaves its last row."""
+    row = rows.one("SELECT seq, hash FROM log WHERE seq = (SELECT max(seq) FROM log)")
+    return ORIGIN if row is None else Head(*row)
+
+
+def encode(row: LogRow) -> Entry:
+    """Make a row ready for the log; raise TypeError or ValueError for what JSON or the database cannot hold."""
+    if row.at.tzinfo is None:
+        raise ValueError(f"a time without a zone: `{row.at}`")
+    columns = (
+        row.kind, row.id, row.at, row.org_id, row.principal_type, row.principal_id, row.action, row.resource_type,
+        row.resource_id, row.outcome, row.deny_kind, _json(row.policies), row.bundle, row.data_version,
+        _json(row.slices), row.request_id, _json(row.details),
+    )  # fmt: skip
+    for text in (*columns, *row.slice_bodies.values()):
+        if isinstance(text, str):
+            text.encode()  # a lone surrogate is refused here and not by the database, where it would fail a whole batch
+    before, after = _canonical(columns)
+    return Entry(before, after, columns, row.slice_bodies)
+
+
+def line(stored: Row) -> str:
+    """Return the canonical JSON of a row of the table, given as `SELECTED` without its hash."""
+    before, after = _canonical(stored[1:])
+    return f"{before}{stored[0]}{after}"
+
+
+def link(last: str, text: str) -> str:
+    """Return the hash of the row with canonical JSON `text` that follows the hash `last`."""
+    return hashlib.sha256(f"{last}\n{text}".encode()).hexdigest()
+
+
+def verify(rows: Rows, *, from_seq: int = 1, limit: int | None = None, anchor: Head = ORIGIN) -> Verification:
+    """Walk the chain from `from_seq` over at most `limit` places, and stop at the first row that does not hold.
+
+    `anchor` is what is known of the row before the first that is kept, when earlier ones have been pruned. A walk that
+    starts later trusts the hash stored before its start.
+    """
+    last = read_head(rows).seq
+    first = min(max(from_seq, anchor.seq + 1), last + 1)
+    stop = last if limit is None else min(last, first + limit - 1)
+    head, stray = _start(rows, first, anchor)
+    checked = 0
+    if stray is None:
+        for low in range(first, stop + 1, _PAGE):
+            for *stored, digest in rows.all(_SELECT, low, min(low + _PAGE - 1, stop)):
+                checked += 1
+                if not _holds(tuple(stored), digest, head):
+                    return Verification(False, checked, checked - 1, stored[2], *head)
+                head = Head(stored[0], digest)
+        if head.seq >= stop:
+            return Verification(True, checked, checked, None, *head)
+        stray = rows.value("SELECT id FROM log WHERE seq > $1 ORDER BY seq LIMIT 1", head.seq)
+    return Verification(False, checked + 1, checked, stray, *head)
+
+
+
+def _canonical(columns: Row) -> tuple[str, str]:
+    """Return the canonical JSON of a row on either side of `seq`.
+
+    The texts of `policies`, `slices` and `details` are JSON already and go in as they are: every byte of them counts.
+    """
+    (kind, id_, at, org_id, principal_type, principal_id, action, resource_type, resource_id, outcome, deny_kind,
+     policies, bundle, data_version, slices, request_id, details) = columns  # fmt: skip
+    before = (
+        f'{{"action":{quoted(action)},"at":"{at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")}Z",'
+        f'"bundle":{quoted(bundle)},"data_version":{data_version},"deny_kind":{_optional(deny_kind)},'
+        f'"details":{details},"id":{quoted(id_)},"kind":{quoted(kind)},"org_id":{quoted(org_id)},'
+        f'"outcome":{_optional(outcome)},"policies":{policies},"principal_id":{quoted(principal_id)},'
+        f'"principal_type":{quoted(principal_type)},"request_id":{quoted(request_id)},'
+        f'"resource_id":{quoted(resource_id)},"resource_type":{quoted(resource_type)},"seq":'
+    )
+    return before, f',"slices":{slices}}}'
+
+
+def _optional(text: str | None) -> str:
+    return "null" if text is None else quoted(text)
+
+
+def _holds(stored: Row, digest: str, head: Head) -> bool:
+    """Say whether a row of the table follows `head`.
+
+    Only JSON that parses goes into the hashed text: a JSON value ends where it ends, so no two rows have the same text.
+    """
+    try:
+        for text in (stored[12], stored[15], stored[17]):
+            json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return stored[0] == head.seq + 1 and link(head.hash, line(stored)) == digest
+
+
+def _start(rows: Rows, first: int, anchor: Head) -> tuple[Head, str | None]:
+    """Return what the row `first` has to follow, and the id of a row that was put in where the log has no place."""
+    if first > anchor.seq + 1:
+        return Head(first - 1, rows.value("SELECT hash FROM log WHERE seq = $1", first - 1) or ""), None
+    return anchor, rows.value("SELECT id FROM log WHERE seq <= $1 ORDER BY seq LIMIT 1", anchor.seq)
+
+
+SELECTED = (
+    'seq, kind, id, "at", org_id, principal_type, principal_id, action, resource_type, resource_id, outcome, deny_kind, '
+    "policies, bundle, data_version, slices, request_id, details"
+)
+_PAGE = 1_000
+_SELECT = f"SELECT {SELECTED}, hash FROM log WHERE seq BETWEEN $1 AND $2 ORDER BY seq"
+_TYPES = {1: "BIGINT", 4: "TIMESTAMP", 15: "BIGINT"}
+_INSERT = (
+    f"INSERT INTO log ({SELECTED}, hash) SELECT "
+    + ", ".join(f"unnest(${column}::{_TYPES.get(column, 'VARCHAR')}[])" for column in range(1, 20))
+)  # fmt: skip
+_INSERT_SLICES = (
+    "INSERT INTO slices (hash, body) SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]) ON CONFLICT (hash) DO NOTHING"
+)
+
+_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode

@@ -1,0 +1,141 @@
+"""Rows of the database as Python values, and the transaction that changes them.
+
+Columns are TIMESTAMP and hold UTC; callers give and get aware datetimes. Both conversions happen here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+
+from gateway.model.evidence import LogRow
+from gateway.store.log import Entry, encode
+
+Row = tuple[Any, ...]
+
+
+class Rows:
+    """Reads through one cursor. A statement ends the iteration of the one before it."""
+
+    __slots__ = ("_cursor",)
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+
+    def all(self, sql: str, *params: object) -> list[Row]:
+        """Return every row."""
+        # Never `fetchone`: a result that is not read to its end keeps its transaction open, which holds checkpoints up.
+        with self._guard():
+            times = self._execute(sql, params)
+            return _aware(self._cursor.fetchall(), times)
+
+    def one(self, sql: str, *params: object) -> Row | None:
+        """Return the first row, or None when there is none."""
+        return next(iter(self.all(sql, *params)), None)
+
+    def value(self, sql: str, *params: object) -> Any:
+        """Return the first column of the first row, or None when there is none."""
+        row = self.one(sql, *params)
+        return None if row is None else row[0]
+
+    def batches(self, sql: str, *params: object, size: int = 1_000) -> Iterator[list[Row]]:
+        """Yield the rows in lists of up to `size`, without holding them all in memory."""
+        with self._guard():
+            times = self._execute(sql, params)
+            while batch := self._cursor.fetchmany(size):
+                yield _aware(batch, times)
+
+    def _execute(self, sql: str, params: Sequence[object]) -> list[int]:
+        """Run a statement and return the positions of its TIMESTAMP columns."""
+        self._cursor.execute(sql, [_naive(value) for value in params])
+        times = []
+        for position, (_, kind, *_) in enumerate(self._cursor.description or ()):
+            if kind.id == "timestamp":
+                times.append(position)
+            elif kind.id in {"list", "array", "struct", "map"} and "TIMESTAMP" in str(kind):
+                raise TypeError(f"a column of type `{kind}` would give times without a zone: select them as rows")
+        return times
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        yield
+
+
+class Tx(Rows):
+    """One transaction of the writer. What a unit does through it is done again when its batch has to be retried."""
+
+    __slots__ = ("callbacks", "entries", "failure", "slices_dropped")
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        super().__init__(cursor)
+        self.entries: list[Entry] = []
+        self.callbacks: list[Callable[[], None]] = []
+        self.failure: duckdb.Error | None = None
+        self.slices_dropped = False
+
+    def run(self, sql: str, *params: object) -> int:
+        """Run a statement and return how many rows it changed."""
+        count = self.value(sql, *params)
+        return count if isinstance(count, int) else 0
+
+    def insert_many(self, sql: str, *columns: Sequence[object]) -> int:
+        """Run an `INSERT ... SELECT unnest($1::T[]), ...` with one list a column; nothing is run for empty lists."""
+        # Without this check, unnest would pad the shorter lists with NULL.
+        lengths = {len(column) for column in columns}
+        if len(lengths) != 1:
+            raise ValueError(f"columns of unequal length: {sorted(lengths)}")
+        return self.run(sql, *columns) if columns[0] else 0
+
+    def append(self, row: LogRow) -> None:
+        """Add a row to the log; it gets its place in the chain just before the commit."""
+        self.entries.append(encode(row))
+
+    def drop_slices(self, hashes: Sequence[str]) -> int:
+        """Delete slices of decisions, and return how many there were; one that is met again is stored again."""
+        self.slices_dropped = True
+        return self.run("DELETE FROM slices WHERE hash IN (SELECT unnest($1::VARCHAR[]))", hashes)
+
+    def after_commit(self, publish: Callable[[], None]) -> None:
+        """Call `publish` on the writer thread once the transaction is durable, before anybody hears of it."""
+        self.callbacks.append(publish)
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            # INVARIANT: a transaction that has seen an error is never committed. DuckDB has aborted it, and COMMIT would
+            # say nothing and keep nothing, also of the units before.
+            self.failure = error
+            raise
+
+
+def _naive(value: object) -> object:
+    match value:
+        case str() | bool() | int() | None:
+            return value
+        case datetime():
+            if value.tzinfo is None:
+                raise ValueError(f"a time without a zone: `{value}`")
+            return value.astimezone(UTC).replace(tzinfo=None)
+        case list() | tuple():
+            return [_naive(item) for item in value]
+        case _:
+            return value
+
+
+def _aware(rows: list[Row], times: list[int]) -> list[Row]:
+    if not times:
+        return rows
+    aware = []
+    for row in rows:
+        cells = list(row)
+        for position in times:
+            if cells[position] is not None:
+                cells[position] = cells[position].replace(tzinfo=UTC)
+        aware.append(tuple(cells))
+    return aware

@@ -1,0 +1,1 @@
+"""The HTTP surface: reads a request, calls one operation, renders its answer."""

@@ -1,0 +1,66 @@
+"""One request from its bytes to a reply: authenticate, limit, read, dispatch."""
+
+from __future__ import annotations
+
+from starlette.types import Receive, Scope
+
+from gateway import limits
+from gateway.model.caller import ANONYMOUS
+from gateway.operations.call import Call, Services
+from gateway.operations.dispatch import WitnessedSession, dispatch
+from gateway.operations.fields import Fields
+from gateway.operations.operation import Operation, Reply
+from gateway.web.json_body import parse_object
+from gateway.web.request import Headers, bearer, check_content_type, query_members, read_body
+from gateway.web.routing import Route
+
+_NOTHING: dict[str, object] = {}
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+async def respond(
+    services: Services, route: Route, parameters: tuple[str, ...], request_id: str, scope: Scope, receive: Receive
+) -> Reply:
+    """Answer a request for a route.
+
+    Who calls is settled before anything they sent is read; what they sent is read whole before the operation starts.
+
+    Raises:
+        GatewayError: what the caller is to be told.
+        Gone: the client left before it had sent its request.
+    """
+    operation = route.operation
+    headers = Headers(scope["headers"])
+    now = services.clock()
+    caller = ANONYMOUS
+    if operation.public is None:
+        caller = services.authenticator.authenticate(bearer(headers), now)
+        services.authenticator.admit(caller, now)
+    client = scope.get("client")
+    call = Call(
+        services=services,
+        session=WitnessedSession(caller, request_id, now, client[0] if client else None),
+        path=dict(zip(route.parameters, parameters, strict=True)),
+        query=_query(operation, scope["query_string"]),
+        body=await _body(operation, headers, receive),
+        headers=headers,
+    )
+    return await dispatch(operation, call)
+
+
+def _query(operation: Operation, query: bytes) -> Fields:
+    return Fields(query_members(query, operation.query, strict=operation.strict) if query else _NOTHING)
+
+
+async def _body(operation: Operation, headers: Headers, receive: Receive) -> Fields:
+    """The members of the body; none for an empty one, which clients send with a content type all the same."""
+    if operation.method not in _WITH_BODY and not operation.fields:
+        return Fields(_NOTHING)
+    body = await read_body(receive, headers, limits.BODY_BYTES)
+    if not body:
+        return Fields(_NOTHING)
+    check_content_type(headers)
+    fields = Fields(parse_object(body))
+    if operation.strict:
+        fields.refuse_others(operation.fields)
+    return fields

@@ -1,0 +1,152 @@
+"""Strict JSON: what a body may be, and where it is wrong when it is not that."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+
+from gateway import limits
+from gateway.errors import Invalid
+from gateway.operations.fields import echo
+
+#: Members that Cedar's JSON would read as something other than data.
+CEDAR_KEYS = frozenset({"__entity", "__extn", "__expr"})
+#: Digits of a whole number and power of ten of a fraction, about the range of a double: beyond it nothing on the other
+#: side can hold the number, and turning text into one costs the square of its length.
+NUMBER_RANGE = 308
+
+_BOM = b"\xef\xbb\xbf"
+_OPENERS = re.compile(rb"[\[{]")
+# Strings first, so that brackets inside them do not count. Possessive, and the closing quote may be missing, so that the
+# scan is linear in whatever is sent.
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+# Text with neither of these holds no lone surrogate, no NUL and no key of Cedar's: it need not be walked.
+_SUSPECT = re.compile(rb"\\u(?:[dD][89a-fA-F]|0000|005[fF])|__e")
+_LONE = re.compile("[\x00\ud800-\udfff]")
+
+
+class _Refused:
+    """A value that JSON text can hold and we do not take; the walk over the parsed body finds where it is."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+class _Parser:
+    """One parse: collects whether anything in the text has to be looked for."""
+
+    __slots__ = ("refused",)
+
+    def __init__(self) -> None:
+        self.refused = False
+
+    def parse(self, text: str) -> object:
+        decoder = json.JSONDecoder(
+            object_pairs_hook=self._object, parse_float=self._fraction, parse_int=self._whole, parse_constant=self._constant
+        )
+        return decoder.decode(text)
+
+    def _refuse(self, why: str) -> _Refused:
+        self.refused = True
+        return _Refused(why)
+
+    def _object(self, pairs: list[tuple[str, object]]) -> object:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    return self._refuse(f"holds the key {echo(key)} twice")
+                seen.add(key)
+        return made
+
+    def _fraction(self, digits: str) -> object:
+        try:
+            value = Decimal(digits)
+        except InvalidOperation:
+            return self._refuse("is a number out of range")
+        if len(digits) > 2 * NUMBER_RANGE or (value and abs(value.adjusted()) > NUMBER_RANGE):
+            return self._refuse("is a number out of range")
+        return value
+
+    def _whole(self, digits: str) -> object:
+        return int(digits) if len(digits) <= NUMBER_RANGE else self._refuse("is a number out of range")
+
+    def _constant(self, word: str) -> object:
+        return self._refuse(f"must be a number, got `{word}`")
+
+
+def parse_object(body: bytes) -> dict[str, object]:
+    """The JSON object that a body holds; fractions as `Decimal`, from their text.
+
+    Raises:
+        Invalid: not UTF-8, not JSON, not an object, nested too deep, or with a member that is refused anywhere.
+    """
+    if body.startswith(_BOM):
+        raise Invalid("the body must be UTF-8 without a byte order mark")
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as wrong:
+        raise Invalid(f"the body must be UTF-8; byte {wrong.start} is not") from None
+    if _depth_over(body, limits.BODY_NESTING):
+        raise Invalid(f"the body is nested deeper than {limits.BODY_NESTING} levels")
+    parser = _Parser()
+    try:
+        parsed = parser.parse(text)
+    except json.JSONDecodeError as wrong:
+        raise Invalid(f"the body is not valid JSON at line {wrong.lineno}, column {wrong.colno}") from None
+    if parser.refused or _SUSPECT.search(body):
+        _inspect(parsed)
+    if not isinstance(parsed, dict):
+        raise Invalid(f"the body must be a JSON object, got {echo(parsed)}")
+    return parsed
+
+
+def _depth_over(body: bytes, most: int) -> bool:
+    if sum(1 for _ in zip(range(most + 1), _OPENERS.finditer(body), strict=False)) <= most:
+        return False
+    depth = 0
+    for found in _STRUCTURE.finditer(body):
+        match body[found.start()]:
+            case 0x5B | 0x7B:
+                depth += 1
+                if depth > most:
+                    return True
+            case 0x5D | 0x7D:
+                depth -= 1
+    return False
+
+
+def _inspect(parsed: object) -> None:
+    for place, value in _walk("", parsed):
+        where = f"`{place}`" if place else "the body"
+        match value:
+            case _Refused(why=why):
+                raise Invalid(f"{where} {why}", field=place or None)
+            case str() if _LONE.search(value):
+                raise Invalid(f"{where} holds a NUL or a lone surrogate", field=place or None)
+
+
+def _walk(place: str, value: object) -> Iterator[tuple[str, object]]:
+    """Every value with its place, outer first. Depth is bounded before this runs."""
+    yield place, value
+    match value:
+        case dict():
+            for key, member in value.items():
+                below = f"{place}.{_shown(key)}" if place else _shown(key)
+                if _LONE.search(key):
+                    raise Invalid(f"`{below}` is a key with a NUL or a lone surrogate", field=below)
+                if key in CEDAR_KEYS:
+                    raise Invalid(f"`{below}` is a reserved key", field=below)
+                yield from _walk(below, member)
+        case list():
+            for index, member in enumerate(value):
+                yield from _walk(f"{place}[{index}]", member)
+
+
+def _shown(key: str) -> str:
+    return echo(key)[1:-1]

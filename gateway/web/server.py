@@ -1,0 +1,156 @@
+"""One process that serves: sockets, signals, sweeps, and a stop with everything acknowledged on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from gateway.operations.call import Services
+from gateway.web.app import report_fault
+from gateway.web.protocol import BoundedProtocol
+
+#: A reader thread beside a busy one gets its turn after this long; at Python's own 5 ms reads fall to a few dozen a second.
+SWITCH_SECONDS = 0.0005
+#: Requests under way get this long to finish, which leaves a moment of the 5 s for the store.
+GRACE_SECONDS = 3
+KEEP_ALIVE_SECONDS = 75
+CONNECTIONS = 4_096
+HEAD_CHECK_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Work that is done again and again while the process serves."""
+
+    name: str
+    every: timedelta
+    run: Callable[[], Awaitable[object]]
+
+
+class ServeError(Exception):
+    """The address cannot be listened on; the sentence says why."""
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it listens, and whose end is a return: the signal that asked for it is not raised again."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def serve(app: ASGIApp, services: Services, *, ready: Callable[[str], None], sweeps: Sequence[Sweep] = ()) -> None:
+    """Serve until SIGTERM or SIGINT, then stop within 5 s and close the database.
+
+    `ready` is called with the address once it answers; with port 0 that is where the port is found.
+
+    Raises:
+        ServeError: the address cannot be listened on.
+    """
+    settings = services.settings
+    sys.setswitchinterval(SWITCH_SECONDS)
+    listening = listen(settings.host, settings.port)
+    server = _Server(_config(app), lambda: ready(address(listening)))
+    try:
+        with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+            runner.run(_run(server, listening, sweeps))
+    finally:
+        listening.close()
+        services.database.close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        ServeError: the address is taken, not ours or no address.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+        return socket.create_server((host, port), family=family, backlog=1_024)
+    except OSError as wrong:
+        raise ServeError(f"cannot listen on {host} port {port}: {wrong.strerror}") from wrong
+
+
+def address(listening: socket.socket) -> str:
+    """The URL of a listening socket, with its real port."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    # A line a request is the decision log's business, and a refused handshake is nobody's.
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    return uvicorn.Config(
+        app,
+        loop="uvloop" if importlib.util.find_spec("uvloop") else "asyncio",
+        http=BoundedProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # An address in a header is the client's own word, and guesses are counted by address.
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+async def _run(server: _Server, listening: socket.socket, sweeps: Sequence[Sweep]) -> None:
+    background = [asyncio.create_task(_close_slow(server)), *(asyncio.create_task(_repeat(sweep)) for sweep in sweeps)]
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
+
+
+async def _repeat(sweep: Sweep) -> None:
+    """Run a sweep at once and then every so often; one that fails is reported and comes round again."""
+    while True:
+        try:
+            await sweep.run()
+        except Exception as fault:  # a sweep that ended for good would be a promise quietly broken
+            report_fault(f"sweep {sweep.name}", fault)
+        await asyncio.sleep(sweep.every.total_seconds())
+
+
+async def _close_slow(server: _Server) -> None:
+    while True:
+        await asyncio.sleep(HEAD_CHECK_SECONDS)
+        now = asyncio.get_running_loop().time()
+        for connection in list(server.server_state.connections):
+            if isinstance(connection, BoundedProtocol):
+                connection.close_if_slow(now)

@@ -1,0 +1,137 @@
+"""What a process is made of: settings in, services out; and the first organisation of a new data directory."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+from gateway.access import Access
+from gateway.authn.authenticator import Authenticator
+from gateway.authn.keys import mint_key
+from gateway.authn.passwords import hash_password
+from gateway.authn.signer import Signer
+from gateway.config import ConfigError, Settings
+from gateway.model.records import Credential, Human, Org, OrgSettings
+from gateway.operations.call import Services
+from gateway.operations.contexts import ContextCache
+from gateway.operations.fields import new_id
+from gateway.operations.registry import OPERATIONS
+from gateway.policy.bundle import Bundle
+from gateway.policy.engine import PolicyEngine
+from gateway.policy.guardrails import REQUIRED
+from gateway.store import installation
+from gateway.store.db import Database
+from gateway.store.writer import Unit
+
+__all__ = ["OPERATIONS", "NewOrg", "clock", "create_data", "load_bundle", "open_services", "set_up_org"]
+
+PASSWORD_BYTES = 18
+
+
+@dataclass(frozen=True, slots=True)
+class NewOrg:
+    """A new organisation and its owner's credentials, which are shown once and kept nowhere."""
+
+    org_id: str
+    owner_id: str
+    email: str
+    password: str = field(repr=False)
+    api_key: str = field(repr=False)
+
+
+def clock() -> datetime:
+    """The time now, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def create_data(data: Path) -> None:
+    """Make a data directory: an empty store and the signing keys, readable by their owner only.
+
+    Raises:
+        StoreRefused: there is one already.
+        KeyFileError: there are keys already.
+    """
+    Database.create(data).close()
+    Signer.create(data)
+
+
+def open_services(settings: Settings, *, now: Callable[[], datetime] = clock) -> Services:
+    """Open a data directory and wire everything over it.
+
+    Raises:
+        StoreRefused: the store cannot be opened; the sentence says why.
+        PolicyError: the policies do not load, with every finding.
+        KeyFileError: the signing keys are missing or readable by others.
+    """
+    bundle = load_bundle(settings)
+    signer = Signer.load(settings.data)
+    database = Database.open(settings.data)
+    state = database.state
+    salt, first_seen = installation.read_salt(database)
+    if first_seen is not None:
+        database.write(Unit(lambda tx: installation.keep_salt(tx, first_seen))).result()
+    body = json.dumps({"schema": bundle.schema_text, "policies": {p.id: p.text for p in bundle.policies.values()}}, sort_keys=True)
+    database.write(Unit(lambda tx: installation.keep_bundle(tx, bundle.hash, body, now()))).result()
+    return Services(
+        settings=settings,
+        clock=now,
+        database=database,
+        state=state,
+        access=Access(PolicyEngine(bundle, salt=salt), state),
+        authenticator=Authenticator(signer, state, rate_limit=settings.rate_limit),
+        contexts=ContextCache(),
+    )
+
+
+def load_bundle(settings: Settings) -> Bundle:
+    """The policies that decide: the directory in the settings, else the ones shipped with the product.
+
+    Raises:
+        PolicyError: anything in them is wrong, or a guardrail is missing.
+        ConfigError: there is no such directory.
+    """
+    root = shipped()
+    policies, schema = root / "policies", root / "schema.cedarschema"
+    if settings.policies is not None:
+        policies = settings.policies
+        if not policies.is_dir():
+            raise ConfigError(f"`policies`: {policies} is not a directory")
+        beside = policies.parent / "schema.cedarschema"
+        schema = beside if beside.is_file() else schema
+    return Bundle.load(schema, policies, required=REQUIRED)
+
+
+def shipped() -> Path:
+    """Where the product's own schema and policies lie: in the checkout, or inside the installed package."""
+    package = Path(str(files("gateway")))
+    installed = package / "_bundle"
+    return installed if installed.is_dir() else package.parent
+
+
+def set_up_org(services: Services, *, name: str, email: str) -> NewOrg:
+    """Add an organisation with one owner, and return the owner's credentials."""
+    now = services.clock()
+    org = Org(new_id(), name, OrgSettings(), now)
+    password = secrets.token_urlsafe(PASSWORD_BYTES)
+    owner = Human(
+        id=new_id(),
+        org_id=org.id,
+        email=email,
+        display_name=None,
+        role="owner",
+        password_hash=hash_password(password),
+        totp_secret=None,
+        totp_confirmed=False,
+        totp_last_step=None,
+        generation=1,
+        created_at=now,
+    )
+    secret, hashed = mint_key("1ck_")
+    key = Credential(new_id(), org.id, "Human", owner.id, "first key", hashed, now, None)
+    services.database.write(Unit(lambda tx: installation.add_org(tx, org, owner, key), solo=True)).result()
+    return NewOrg(org.id, owner.id, email, password, secret)

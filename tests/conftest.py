@@ -1,0 +1,18 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.builders import Gateway
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[Gateway]:
+    """A gateway of its own for one test."""
+    made = Gateway(tmp_path / "data")
+    yield made
+    made.close()

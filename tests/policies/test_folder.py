@@ -1,0 +1,138 @@
+"""The policies that are shipped: each case holds, each policy is needed, and the guardrails are the second lock."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gateway.policy.bundle import Bundle
+from gateway.policy.cases import Case, load_cases, run_cases
+from gateway.policy.coverage import Coverage, coverage, unnoticed
+
+ROOT = Path(__file__).parents[2]
+POLICIES = ROOT / "policies"
+SCHEMA = ROOT / "schema.cedarschema"
+CASES = load_cases(POLICIES)
+FILES = sorted({case.file for case in CASES})
+
+GUARDRAILS = {
+    "guardrails/active_agent",
+    "guardrails/administration",
+    "guardrails/approval_request/agents_only",
+    "guardrails/approval_request/denied_by_default",
+    "guardrails/approval_request/denied_by_rule",
+    "guardrails/approval_request/platform_made",
+    "guardrails/archived",
+    "guardrails/content",
+    "guardrails/human_only",
+    "guardrails/membership",
+    "guardrails/observers",
+    "guardrails/organisation",
+    "guardrails/paused_reading",
+    "guardrails/platform/nothing_else",
+    "guardrails/platform/only_platforms",
+    "guardrails/platform/own_approvals",
+    "guardrails/platform/own_connections",
+    "guardrails/suggest_auto/above_configured_threshold",
+    "guardrails/suggest_auto/action_is_sensitive",
+    "guardrails/suggest_auto/no_matching_rule",
+    "guardrails/suggest_auto/person_paused",
+    "guardrails/suggest_auto/risk_tier_requires_step_up",
+    "guardrails/suggest_auto/rule_requires_approval",
+}
+#: Where the name of an action is not the path of its file.
+PATHS = {"suggest_auto": "proposed_action/suggest_auto"}
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    return Bundle.load(SCHEMA, POLICIES, required=GUARDRAILS)
+
+
+@pytest.fixture(scope="module")
+def permits() -> Bundle:
+    """The same policies without any guardrail."""
+    paths = sorted(path for path in POLICIES.rglob("*.cedar") if path.parent.name != "guardrails")
+    texts = {path.relative_to(POLICIES).as_posix(): path.read_text() for path in paths}
+    return Bundle.from_text(SCHEMA.read_text(), texts)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_each_case_is_answered_as_it_says(bundle: Bundle, file: str) -> None:
+    results = run_cases(bundle, [case for case in CASES if case.file == file])
+    assert {r.case.name: r.failures for r in results if not r.passed} == {}
+
+
+def test_each_case_names_all_that_decides() -> None:
+    assert [case.name for case in CASES if not case.reason_exact] == []
+
+
+def test_each_name_of_a_case_is_its_own() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+def test_each_file_of_policies_has_cases_beside_it() -> None:
+    assert FILES == sorted(
+        file.relative_to(POLICIES).with_suffix("").as_posix() + "_test.json" for file in POLICIES.rglob("*.cedar")
+    )
+
+
+def test_each_cast_is_used() -> None:
+    used = {case.raw["entities_from"] for case in CASES}
+    assert used == {path.relative_to(POLICIES).as_posix() for path in POLICIES.glob("casts/*.json")}
+
+
+def test_each_action_of_the_schema_has_its_file(bundle: Bundle) -> None:
+    paths = {f"{PATHS.get(action, action.replace('.', '/'))}.cedar" for action in bundle.actions}
+    assert paths == {info.file for info in bundle.policies.values() if info.effect == "permit"}
+
+
+def test_each_action_is_allowed_once_and_denied_once_and_each_policy_decides(bundle: Bundle) -> None:
+    assert coverage(bundle, run_cases(bundle, CASES)) == Coverage(without_allow=(), without_deny=(), undecisive=())
+
+
+def test_each_policy_is_missed_when_it_is_removed(bundle: Bundle) -> None:
+    assert unnoticed(bundle, CASES) == ()
+
+
+def test_the_forbids_are_the_guardrails(bundle: Bundle) -> None:
+    assert {id_ for id_, info in bundle.policies.items() if info.effect == "forbid"} == GUARDRAILS
+
+
+def test_each_reason_is_a_sentence(bundle: Bundle) -> None:
+    assert [i.id for i in bundle.policies.values() if not (i.reason[0].isupper() and i.reason.endswith("."))] == []
+
+
+def test_what_is_denied_is_denied_without_the_guardrails_too(permits: Bundle) -> None:
+    denied = [replace(case, reason=frozenset()) for case in CASES if case.decision == "deny"]
+    assert [r.case.name for r in run_cases(permits, denied) if r.verdict.allowed] == []
+
+
+def test_a_resource_without_an_edge_to_its_organisation_is_nobodys(bundle: Bundle) -> None:
+    assert [r.case.name for r in run_cases(bundle, _without_edges("resource")) if r.verdict.allowed] == []
+
+
+def test_an_agent_without_an_edge_to_an_observer_list_does_nothing_to_a_peer(bundle: Bundle) -> None:
+    agents = [
+        c for c in _without_edges("principal") if c.request["principal"].startswith("Agent::") and c.action.startswith("peer.")
+    ]
+    assert agents
+    assert [r.case.name for r in run_cases(bundle, agents) if r.verdict.allowed] == []
+
+
+def test_the_operator_does_nothing_but_administration(bundle: Bundle) -> None:
+    allowed = [case for case in CASES if case.decision == "allow" and not case.action.startswith("admin.")]
+    household = [case for case in allowed if case.raw["entities_from"] == "casts/household.json"]
+    asked = [replace(case, request={**case.request, "principal": 'Operator::"local"'}) for case in household]
+    assert [r.case.name for r in run_cases(bundle, asked) if r.verdict.allowed] == []
+
+
+def _without_edges(role: str) -> Iterator[Case]:
+    """Yields the cases that allow, with every edge of the principal or the resource taken away, where it has one."""
+    for case in CASES:
+        type_, _, id_ = case.request[role].partition("::")
+        uid = {"type": type_, "id": id_.strip('"')}
+        bare = tuple({**entity, "parents": []} if entity["uid"] == uid else entity for entity in case.entities)
+        if case.decision == "allow" and bare != case.entities:
+            yield replace(case, entities=bare)

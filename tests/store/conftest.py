@@ -1,0 +1,1 @@
+"""A real database in a temporary directory, and the rows to put into it."""
