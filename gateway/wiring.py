@@ -26,6 +26,7 @@ from gateway.policy.engine import PolicyEngine
 from gateway.policy.guardrails import REQUIRED
 from gateway.store import installation
 from gateway.store.db import Database
+from gateway.store.loading import load_state, loaded
 from gateway.store.writer import Unit
 
 __all__ = ["OPERATIONS", "NewOrg", "clock", "create_data", "load_bundle", "open_services", "set_up_org"]
@@ -60,7 +61,9 @@ def create_data(data: Path) -> None:
     Signer.create(data)
 
 
-def open_services(settings: Settings, *, now: Callable[[], datetime] = clock) -> Services:
+def open_services(
+    settings: Settings, *, now: Callable[[], datetime] = clock, accept_missing_mark: bool = False
+) -> Services:
     """Open a data directory and wire everything over it.
 
     Raises:
@@ -70,8 +73,10 @@ def open_services(settings: Settings, *, now: Callable[[], datetime] = clock) ->
     """
     bundle = load_bundle(settings)
     signer = Signer.load(settings.data)
-    database = Database.open(settings.data)
+    database = Database.open(settings.data, accept_missing_mark=accept_missing_mark)
     state = database.state
+    database.read_sync(lambda rows: load_state(rows, state), snapshot=True)
+    database.on_reopen(lambda rows: state.take_over(loaded(rows)))
     salt, first_seen = installation.read_salt(database)
     if first_seen is not None:
         database.write(Unit(lambda tx: installation.keep_salt(tx, first_seen))).result()

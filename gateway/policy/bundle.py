@@ -53,8 +53,7 @@ class Bundle:
         required: Collection[str] = (),
         house_rules: bool = True,
     ) -> Bundle:
-        """Returns the bundle of a schema text and of policy texts by file name, or raises `PolicyError` with all that is
-        wrong.
+        """Returns the bundle of a schema text and of policy texts by file name; raises `PolicyError` with all that is wrong.
 
         `required` are ids without which it does not load. Without `house_rules` any store of Cedar policies loads; what
         guards the process and the answer cannot be switched off.
@@ -68,6 +67,8 @@ class Bundle:
                 wrong.extend(house.breaches(file, text, found))
             read += found
             findings += wrong
+        if not policies:
+            findings.append(Finding("", 0, "", "no policy at all"))
         findings += _breaches_of_the_whole(read, required)
         if not findings:
             findings += _invalid(read, handle)
@@ -98,8 +99,6 @@ def _breaches_of_the_whole(policies: list[Policy], required: Collection[str]) ->
             yield _finding(info, f"is also the id of {other.file}:{other.line}")
     for missing in sorted(set(required) - first.keys()):
         yield Finding("", 0, missing, "is required and missing")
-    if not policies:
-        yield Finding("", 0, "", "no policy at all")
     if len(policies) > guard.MAX_POLICIES:
         yield Finding("", 0, "", f"more than {guard.MAX_POLICIES} policies")
 
@@ -168,11 +167,7 @@ def _targets(constraint: pst.ActionConstraint) -> frozenset[EntityUid] | None:
 
     An `action ==` that names a group is taken for the group: such a policy is in more partitions than it needs to be.
     """
-    match constraint:
-        case pst.ScopeAny():
-            return None
-        case pst.ActionEq(entity):
-            named: tuple[pst.EntityUid, ...] = (entity,)
-        case pst.ActionIn(entities):
-            named = entities
+    if isinstance(constraint, pst.ScopeAny):
+        return None
+    named = (constraint.entity,) if isinstance(constraint, pst.ActionEq) else constraint.entities
     return frozenset(EntityUid(str(entity.type), entity.id) for entity in named)

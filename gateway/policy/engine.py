@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -58,7 +58,7 @@ class PolicyEngine:
         for partition, run in groupby(prepared, key=itemgetter(0)):
             items = [item for _, item in run]
             asked = [item for item in items if not isinstance(item, Verdict)]
-            answers = iter(self._ask(asked, partition, slice))
+            answers = iter(self._ask(asked, partition, slice) if asked and partition is not None else ())
             verdicts += [item if isinstance(item, Verdict) else next(answers) for item in items]
         return verdicts
 
@@ -86,9 +86,7 @@ class PolicyEngine:
             "context": context.text,
         }
 
-    def _ask(self, requests: list[dict[str, Any]], partition: cedarpy.PolicySet | None, slice: Slice) -> Iterator[Verdict]:
-        if partition is None or not requests:
-            return
+    def _ask(self, requests: list[dict[str, Any]], partition: cedarpy.PolicySet, slice: Slice) -> list[Verdict]:
         try:
             answers = cedarpy.is_authorized_batch(requests, partition, slice.handle, self.bundle.schema)
         except BaseException as panic:
@@ -97,9 +95,8 @@ class PolicyEngine:
             # here were accepted by Cedar or are JSON text, for which it returns NoDecision.
             if type(panic).__name__ != "PanicException":
                 raise
-            yield from [FAILED] * len(requests)
-            return
-        yield from map(self._verdict, answers)
+            return [FAILED] * len(requests)
+        return [self._verdict(answer) for answer in answers]
 
     def _verdict(self, answer: cedarpy.AuthzResult) -> Verdict:
         decision, diagnostics = answer.decision, answer.diagnostics

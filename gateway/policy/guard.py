@@ -34,7 +34,7 @@ def check_size(text: str) -> None:
         raise GuardError(f"longer than {MAX_BYTES} bytes")
 
 
-def check(text: str, *, opening: str = OPENING, closing: str = CLOSING) -> None:
+def check(text: str) -> None:
     """Raises `GuardError` when one policy is too long, nests deeper than `MAX_NESTING` or has over `MAX_OPERATORS`.
 
     Brackets, runs of `!` or `-`, and `if` (whose `else` is nested in it until the bracket around it closes) all nest.
@@ -46,10 +46,10 @@ def check(text: str, *, opening: str = OPENING, closing: str = CLOSING) -> None:
         word = token[0]
         operators += word in OPERATORS
         run = run + 1 if word in "!-" else 0
-        if word in opening:
+        if word in OPENING:
             depth += 1
             branches.append(0)
-        elif word in closing and len(branches) > 1:
+        elif word in CLOSING and len(branches) > 1:
             depth -= 1 + branches.pop()
         elif word == "if":
             depth += 1

@@ -13,6 +13,7 @@ from gateway.model.records import Agent, Credential, Org
 from gateway.model.rules import ApprovalRules
 from gateway.store.approval_outcomes import cancel_pending_of
 from gateway.store.canonical import canonical
+from gateway.store.credentials import end_credentials, insert_credential
 from gateway.store.rows import Tx
 from gateway.store.state import State
 
@@ -24,17 +25,20 @@ UPDATE = """UPDATE agents SET name = $2, description = $3, is_active = $4, appro
 DELETE = "UPDATE agents SET deleted_at = $2, is_active = false, generation = generation + 1 WHERE id = $1"
 DELETE_OBSERVERS = "DELETE FROM observers WHERE agent_id = $1"
 DELETE_REMOVED = "DELETE FROM removed_observers WHERE agent_id = $1"
-INSERT_KEY = """INSERT INTO credentials (id, org_id, principal_type, principal_id, name, secret_hash, created_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"""
-DELETE_KEYS = "DELETE FROM credentials WHERE principal_type = 'Agent' AND principal_id = $1"
 
 
 def listed(state: State, grant: Grant[Org]) -> list[Agent]:
     """The organisation's agents that the grant covers, oldest first: all of them, or those the caller registered."""
-    found = [agent for agent in state.agents.values() if agent.org_id == grant.target.id]
+    found = [agent for agent in list(state.agents.values()) if agent.org_id == grant.target.id]
     if grant.action == "agent.list_own":
         found = [agent for agent in found if agent.created_by == grant.caller.id]
     grant.note(served=len(found))
+    return sorted(found, key=lambda agent: (agent.created_at, agent.id))
+
+
+def children(state: State, grant: Grant[Agent]) -> list[Agent]:
+    """The children of the granted agent, oldest first."""
+    found = [agent for agent in list(state.agents.values()) if agent.parent_id == grant.target.id]
     return sorted(found, key=lambda agent: (agent.created_at, agent.id))
 
 
@@ -77,23 +81,7 @@ def insert(tx: Tx, agent: Agent, key: Credential) -> None:
         agent.created_at,
     )
     tx.after_commit(lambda: tx.state.put_agent(agent))
-    insert_key(tx, key)
-
-
-def insert_key(tx: Tx, key: Credential) -> None:
-    """Write a key, of which only the hash is kept, and publish it after the commit."""
-    tx.run(
-        INSERT_KEY,
-        key.id,
-        key.org_id,
-        key.principal_type,
-        key.principal_id,
-        key.name,
-        key.secret_hash,
-        key.created_at,
-        key.expires_at,
-    )
-    tx.after_commit(lambda: tx.state.put_credential(key))
+    insert_credential(tx, key)
 
 
 def update(tx: Tx, grant: Grant[Agent], changes: Mapping[str, object]) -> Agent:
@@ -106,7 +94,7 @@ def update(tx: Tx, grant: Grant[Agent], changes: Mapping[str, object]) -> Agent:
     changed = replace(agent, **{**changes, "attributes": merged})  # type: ignore[arg-type]  # typed by the reader of the body
     if agent.is_active and not changed.is_active:
         changed = replace(changed, generation=agent.generation + 1)
-        _end_keys(tx, agent.id)
+        end_credentials(tx, "Agent", agent.id)
     save(tx, changed)
     tx.append(grant.audit("agent.updated", {"agent_id": agent.id, "fields": sorted(changes)}))
     return changed
@@ -128,12 +116,12 @@ def save(tx: Tx, agent: Agent) -> None:
     tx.after_commit(lambda: tx.state.put_agent(agent))
 
 
-def rotate_key(tx: Tx, grant: Grant[Agent], key: Credential) -> None:
-    """Give an agent a new key; every key and token it had ends."""
+def rotate_key(tx: Tx, grant: Grant[Agent], key: Credential, end: Mapping[str, object]) -> None:
+    """Give an agent a new key; every key and token it had ends. `end` is the attribute that shows when the new one does."""
     agent = current(tx, grant)
-    _end_keys(tx, agent.id)
-    save(tx, replace(agent, generation=agent.generation + 1))
-    insert_key(tx, key)
+    end_credentials(tx, "Agent", agent.id)
+    save(tx, replace(agent, generation=agent.generation + 1, attributes={**agent.attributes, **end}))
+    insert_credential(tx, key)
     tx.append(grant.audit("agent.key_rotated", {"agent_id": agent.id}))
 
 
@@ -145,7 +133,7 @@ def delete(tx: Tx, grant: Grant[Agent]) -> None:
         tx.run(DELETE_OBSERVERS, gone.id)
         tx.run(DELETE_REMOVED, gone.id)
         cancel_pending_of(tx, grant, gone.id)
-        _end_keys(tx, gone.id)
+        end_credentials(tx, "Agent", gone.id)
         tx.after_commit(lambda agent_id=gone.id: _forget(tx.state, agent_id))  # type: ignore[misc]  # a default binds the loop's value
         tx.append(grant.audit("agent.deleted", {"agent_id": gone.id}, resource=EntityUid("Agent", gone.id)))
 
@@ -165,12 +153,6 @@ def current(tx: Tx, grant: Grant[Agent]) -> Agent:
 def rules_text(rules: ApprovalRules) -> str | None:
     """An agent's policy as the table holds it; no text for one that says nothing."""
     return canonical(rules.source) if rules.source else None
-
-
-def _end_keys(tx: Tx, agent_id: str) -> None:
-    tx.run(DELETE_KEYS, agent_id)
-    for key in tx.state.credentials_of("Agent", agent_id):
-        tx.after_commit(lambda key_id=key.id: tx.state.drop_credential(key_id))  # type: ignore[misc]  # a default binds the loop's value
 
 
 def _forget(state: State, agent_id: str) -> None:

@@ -14,7 +14,7 @@ from typing import Self, TypedDict, TypeVar, Unpack
 import duckdb
 
 from gateway.model.evidence import LogRow
-from gateway.store.faults import StoreRefused
+from gateway.store.faults import StoreFailed, StoreRefused
 from gateway.store.files import Files
 from gateway.store.lock import Lock
 from gateway.store.log import Log
@@ -22,6 +22,7 @@ from gateway.store.mark import Mark, check
 from gateway.store.migrate import MIGRATIONS, migrate
 from gateway.store.readers import Readers
 from gateway.store.rows import Rows
+from gateway.store.state import State
 from gateway.store.writer import Session, Unit, Writer
 
 T = TypeVar("T")
@@ -69,13 +70,14 @@ class Database:
         self.files = Files(data.resolve())
         self._options = options
         self._clock = options.get("clock", _now)
+        self.state = State()
         self._reloads: list[Callable[[Rows], None]] = []
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._lock = Lock(self.files.lock)
         try:
             self.files.clean()
             self._mark = Mark(self.files.mark)
-            self._writer = Writer(self._revive)
+            self._writer = Writer(self._revive, self.state)
             self._readers = Readers(self._writer.report)
             self.attach(accept_missing_mark=options.get("accept_missing_mark", False))
         except duckdb.Error as error:
@@ -144,7 +146,8 @@ class Database:
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
         """The writer's connection."""
-        assert self._connection is not None
+        if self._connection is None:
+            raise StoreFailed("the database is closed")
         return self._connection
 
     def attach(self, *, accept_missing_mark: bool = False) -> None:

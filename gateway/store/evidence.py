@@ -13,13 +13,13 @@ from gateway.store import log
 from gateway.store.entities import LogEntry
 from gateway.store.rows import Rows
 
-COLUMNS = """seq, id, at, principal_type, principal_id, action, resource_type, resource_id, outcome, deny_kind, policies,
+COLUMNS = """seq, id, "at", principal_type, principal_id, action, resource_type, resource_id, outcome, deny_kind, policies,
   bundle, data_version, slices, request_id, details"""
 WHERE_DECISION = """FROM log WHERE kind = 'decision' AND org_id = $1
   AND ($2::VARCHAR IS NULL OR principal_id = $2) AND ($3::VARCHAR IS NULL OR action = $3)
   AND ($4::VARCHAR IS NULL OR resource_id = $4) AND ($5::VARCHAR IS NULL OR outcome = $5)
   AND ($6::VARCHAR IS NULL OR deny_kind = $6) AND ($7::VARCHAR IS NULL OR strpos(policies, $7) > 0)
-  AND ($8::TIMESTAMP IS NULL OR at >= $8) AND ($9::TIMESTAMP IS NULL OR at < $9)"""
+  AND ($8::TIMESTAMP IS NULL OR "at" >= $8) AND ($9::TIMESTAMP IS NULL OR "at" < $9)"""
 DECISIONS = f"SELECT {COLUMNS} {WHERE_DECISION} ORDER BY seq DESC LIMIT $10 OFFSET $11"  # noqa: S608  # constants only
 DECISIONS_TOTAL = f"SELECT count(*) {WHERE_DECISION}"  # noqa: S608  # constants only
 DECISION = f"SELECT {COLUMNS} FROM log WHERE kind = 'decision' AND id = $1 AND org_id = $2"  # noqa: S608  # constants only
@@ -28,13 +28,13 @@ DECISION_ORG = "SELECT org_id FROM log WHERE kind = 'decision' AND id = $1"
 WHERE_EVENT = """FROM log WHERE kind = 'audit' AND org_id = $1
   AND ($2::VARCHAR IS NULL OR principal_id = $2) AND ($3::VARCHAR IS NULL OR action = $3)
   AND ($4::VARCHAR IS NULL OR resource_id = $4)
-  AND ($5::TIMESTAMP IS NULL OR at >= $5) AND ($6::TIMESTAMP IS NULL OR at < $6)
+  AND ($5::TIMESTAMP IS NULL OR "at" >= $5) AND ($6::TIMESTAMP IS NULL OR "at" < $6)
   AND ($7::VARCHAR IS NULL OR principal_id = $7)"""
 EVENTS = f"SELECT {COLUMNS} {WHERE_EVENT} ORDER BY seq DESC LIMIT $8 OFFSET $9"  # noqa: S608  # constants only
 EVENTS_TOTAL = f"SELECT count(*) {WHERE_EVENT}"  # noqa: S608  # constants only
 
-FIRST_SINCE = "SELECT min(seq) FROM log WHERE at >= $1"
-LAST_UNTIL = "SELECT max(seq) FROM log WHERE $1::TIMESTAMP IS NULL OR at < $1"
+FIRST_SINCE = "SELECT min(seq) FROM log WHERE \"at\" >= $1"
+LAST_UNTIL = "SELECT max(seq) FROM log WHERE $1::TIMESTAMP IS NULL OR \"at\" < $1"
 OWN_BETWEEN = "SELECT count(*) FROM log WHERE org_id = $1 AND seq BETWEEN $2 AND $3"
 OWN_ID = "SELECT count(*) FROM log WHERE org_id = $1 AND id = $2"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from derive.events import rfc3339
 from derive.facts import Belief
 from derive.provenance import Entry
 from gateway.errors import NotFound
@@ -142,7 +143,7 @@ def delete_fact(tx: Tx, grant: Grant[Peer], fact_key: str, *, suppress: bool) ->
 
 
 def _inference(belief: Belief) -> dict[str, object]:
-    return {"fact_value": belief.fact_value, "confidence": belief.confidence, "updated_at": belief.updated_at.isoformat()}
+    return {"fact_value": belief.fact_value, "confidence": belief.confidence, "updated_at": rfc3339(belief.updated_at)}
 
 
 def _changed(tx: Tx, grant: Grant[Peer], action: str, **more: object) -> None:

@@ -50,16 +50,20 @@ class Files:
     def old_wal(self) -> Path:
         return self.data / "peergate.old.wal"
 
+    @property
+    def backups(self) -> Path:
+        """A line for each backup that was ever made of this database, so that an erasure can name what it leaves alone."""
+        return self.data / "peergate.backups"
+
     def clean(self) -> None:
         """Remove what an interrupted backup or rewrite has left behind.
 
         INVARIANT: `database` is complete whenever this runs, because it is only ever replaced by one rename.
         """
-        for left, live in ((self.old, self.database), (self.old_wal, self.wal)):
-            shred(left, unless=live)
-        for path in (self.fresh, self.data / f"{self.fresh.name}.wal"):
-            path.unlink(missing_ok=True)
-        shutil.rmtree(self.data / f"{self.fresh.name}.tmp", ignore_errors=True)
+        shred(self.old)
+        shred(self.old_wal)
+        self.fresh.unlink(missing_ok=True)
+        self.fresh.with_name(f"{self.fresh.name}.wal").unlink(missing_ok=True)
         shutil.rmtree(self.spill, ignore_errors=True)
         sync(self.data)
 
@@ -73,13 +77,22 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def shred(path: Path, *, unless: Path) -> None:
-    """Overwrite a file with zeros and unlink it; only unlink it when it is a second name of the file `unless`."""
+def shred(path: Path) -> int:
+    """Overwrite a file with zeros, read them back, unlink it, and return how many bytes that were; 0 when there is none.
+
+    A file that has another name is in use under that one: it only loses this name.
+    """
     if not path.exists():
-        return
-    if not (unless.exists() and path.samefile(unless)):
+        return 0
+    status = path.stat()
+    zeroed = 0
+    if status.st_nlink == 1:
         with path.open("r+b", buffering=0) as file:
-            for start in range(0, path.stat().st_size, _BLOCK):
-                file.write(bytes(min(_BLOCK, path.stat().st_size - start)))
+            for start in range(0, status.st_size, _BLOCK):
+                file.write(bytes(min(_BLOCK, status.st_size - start)))
             os.fsync(file.fileno())
+            file.seek(0)
+            while block := file.read(_BLOCK):
+                zeroed += block.count(0)
     path.unlink()
+    return zeroed

@@ -69,6 +69,13 @@ def load_state(rows: Rows, state: State) -> None:
         state.remember_removed(peer_id, agent_id, removed=True)
 
 
+def loaded(rows: Rows) -> State:
+    """A fresh state from the tables."""
+    state = State()
+    load_state(rows, state)
+    return state
+
+
 def settings_of(text: str) -> OrgSettings:
     """An organisation's settings as they are stored."""
     stored = cast(Mapping[str, Any], json.loads(text))

@@ -156,7 +156,6 @@ def verify(rows: Rows, *, from_seq: int = 1, limit: int | None = None, anchor: H
     return Verification(False, checked + 1, checked, stray, *head)
 
 
-
 def _canonical(columns: Row) -> tuple[str, str]:
     """Return the canonical JSON of a row on either side of `seq`.
 
@@ -204,7 +203,7 @@ SELECTED = (
     "policies, bundle, data_version, slices, request_id, details"
 )
 _PAGE = 1_000
-_SELECT = f"SELECT {SELECTED}, hash FROM log WHERE seq BETWEEN $1 AND $2 ORDER BY seq"
+_SELECT = f"SELECT {SELECTED}, hash FROM log WHERE seq BETWEEN $1 AND $2 ORDER BY seq"  # noqa: S608  # constants only
 _TYPES = {1: "BIGINT", 4: "TIMESTAMP", 15: "BIGINT"}
 _INSERT = (
     f"INSERT INTO log ({SELECTED}, hash) SELECT "

@@ -47,6 +47,13 @@ class State:
         self._human_by_email: dict[str, str] = {}
         self._credential_by_hash: dict[str, str] = {}
 
+    def take_over(self, fresh: State) -> None:
+        """Become what `fresh` holds, after the store had to be opened again; the version moves on, never back."""
+        version = self.version + 1
+        for name, value in vars(fresh).items():
+            setattr(self, name, value)
+        self.version = version
+
     # -- look-ups
 
     def peer_with_key(self, org_id: str, peer_type: str, peer_ref: str) -> Peer | None:

@@ -19,6 +19,7 @@ from gateway.store.inbox import IDLE, Inbox, Turn, Work
 from gateway.store.log import Entry, Log, encode
 from gateway.store.mark import Mark
 from gateway.store.rows import Tx
+from gateway.store.state import State
 
 T = TypeVar("T")
 
@@ -56,8 +57,9 @@ class Session:
 class Writer:
     """The thread. When the instance has died it calls `revive(error, notes_lost)`, which attaches another one or raises."""
 
-    def __init__(self, revive: Callable[[BaseException, int], None]) -> None:
+    def __init__(self, revive: Callable[[BaseException, int], None], state: State | None = None) -> None:
         self._revive = revive
+        self._state = state
         self._inbox = Inbox()
         self._session: Session | None = None
         self._thread = threading.Thread(target=self._serve, name="store-writer", daemon=True)
@@ -139,9 +141,10 @@ class Writer:
                 self._commit([unit], [])
 
     def _transact(self, units: Sequence[Work], notes: Sequence[Entry]) -> None:
-        assert self._session is not None
+        if self._session is None:
+            raise StoreFailed("no database is open")
         cursor, log, mark = self._session.cursor, self._session.log, self._session.mark
-        tx = Tx(cursor)
+        tx = Tx(cursor, self._state)
         try:
             cursor.begin()
             results = [_run(unit.order, tx) for unit in units]

@@ -35,7 +35,7 @@ async def respond(
     caller = ANONYMOUS
     if operation.public is None:
         caller = services.authenticator.authenticate(bearer(headers), now)
-        services.authenticator.admit(caller, now)
+        services.authenticator.limiter.take(caller.credential_id, now)
     client = scope.get("client")
     call = Call(
         services=services,

@@ -23,7 +23,7 @@ _OPENERS = re.compile(rb"[\[{]")
 # scan is linear in whatever is sent.
 _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 # Text with neither of these holds no lone surrogate, no NUL and no key of Cedar's: it need not be walked.
-_SUSPECT = re.compile(rb"\\u(?:[dD][89a-fA-F]|0000|005[fF])|__e")
+_SUSPECT = re.compile(rb"\\u(?:[dD][89a-fA-F]|00(?:00|5[fF]|65))|__e")
 _LONE = re.compile("[\x00\ud800-\udfff]")
 
 

@@ -76,10 +76,18 @@ def a_row(type_: str, id_: str, *parents: dict[str, str], **attrs: object) -> di
 
 
 def bare(
-    policies: str | cedarpy.PolicySet, rows: list[dict[str, Any]] | cedarpy.Entities, context: Mapping[str, Any], action: str = "read"
+    policies: str | cedarpy.PolicySet,
+    rows: list[dict[str, Any]] | cedarpy.Entities,
+    context: Mapping[str, Any],
+    action: str = "read",
 ) -> tuple[bool, int]:
     """What cedarpy alone says, used as its own guide has it: is it allowed, and how many errors are there beside."""
-    request = {"principal": uid("User", "ann"), "action": uid("Action", action), "resource": uid("Doc", "d"), "context": dict(context)}
+    request = {
+        "principal": uid("User", "ann"),
+        "action": uid("Action", action),
+        "resource": uid("Doc", "d"),
+        "context": dict(context),
+    }
     entities = rows if isinstance(rows, cedarpy.Entities) else cedarpy.Entities.from_json_str(json.dumps(rows), SCHEMA)
     answer = cedarpy.is_authorized(request, policies, entities, SCHEMA)
     return answer.allowed, len(answer.diagnostics.errors)

@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import cedarpy
 import pytest
-from tests.policy import builders as b
 
 from gateway.model.decision import DenyKind, Reason, Verdict
 from gateway.model.entity import EntityUid
 from gateway.policy.engine import PolicyEngine, one_reason
 from gateway.policy.slice import Slice
+from tests.policy import builders as b
 
-OWNER = '@id("owner") @reason("It is yours.") permit (principal, action in [Action::"read", Action::"edit"], resource) when { resource.owner == principal };'
-LOW = '@id("low") @reason("Too low.") @reason_code("low") @precedence("2") forbid (principal, action in Action::"write", resource) when { principal.level < 1 };'
-OFF = '@id("off") @reason("Switched off.") @precedence("1") forbid (principal, action, resource) when { !principal.active };'
-TWO = '@id("two") @reason("Also off.") forbid (principal, action == Action::"edit", resource) when { !principal.active };'
+OWNER = """@id("owner") @reason("It is yours.")
+permit (principal, action in [Action::"read", Action::"edit"], resource) when { resource.owner == principal };"""
+LOW = """@id("low") @reason("Too low.") @reason_code("low") @precedence("2")
+forbid (principal, action in Action::"write", resource) when { principal.level < 1 };"""
+OFF = """@id("off") @reason("Switched off.") @precedence("1")
+forbid (principal, action, resource) unless { principal.active };"""
+TWO = """@id("two") @reason("Also off.")
+forbid (principal, action == Action::"edit", resource) unless { principal.active };"""
 
 
 def everything(engine: PolicyEngine, *, active: bool = True, level: int = 1) -> Slice:

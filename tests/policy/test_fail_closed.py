@@ -6,13 +6,13 @@ import json
 
 import cedarpy
 import pytest
-from tests.policy import builders as b
 
 from gateway.model.decision import DenyKind, Verdict
 from gateway.model.entity import Entity, EntityUid
 from gateway.policy.bundle import Bundle
 from gateway.policy.finding import PolicyError
 from gateway.policy.slice import SliceError
+from tests.policy import builders as b
 
 ORG, ANN = b.uid("Org", "o"), {"__entity": b.uid("User", "ann")}
 ANN_ROW = b.a_row("User", "ann", ORG, org={"__entity": ORG}, active=True, level=1)
@@ -42,7 +42,9 @@ def test_an_unknown_spelled_without_its_key_is_refused_too() -> None:
 
 
 def test_what_a_user_wrote_stays_a_string() -> None:
-    engine = b.an_engine('@id("x") permit (principal, action, resource) when { principal has nick && principal.nick like "*unknown*" };')
+    engine = b.an_engine(
+        '@id("x") permit (principal, action, resource) when { principal has nick && principal.nick like "*unknown*" };'
+    )
     user = b.a_user()
     named = Entity(user.uid, {**user.attrs, "nick": '{"__extn":{"fn":"unknown","arg":"x"}}'}, user.parents)
     assert engine.decide(b.a_query(), engine.slice(b.an_org(), named, b.a_doc())).allowed
@@ -102,7 +104,9 @@ def test_an_attribute_of_a_missing_entity_denies() -> None:
 
 
 def test_a_handle_built_without_the_schema_cannot_turn_a_price_into_a_string() -> None:
-    forbid = '@id("no") forbid (principal, action, resource) when { resource has price && resource.price.lessThan(decimal("9.0")) };'
+    forbid = (
+        '@id("no") forbid (principal, action, resource) when { resource has price && resource.price.lessThan(decimal("9.0")) };'
+    )
     rows = [b.a_row("Org", "o"), ANN_ROW, doc_row(price="5.0")]
     assert b.bare(b.PERMIT + forbid, cedarpy.Entities.from_json_str(json.dumps(rows)), {}) == (True, 1)
 
@@ -141,9 +145,8 @@ def test_a_policy_that_calls_unknown_is_refused_though_it_validates() -> None:
 CHAIN = """
 import cedarpy, json
 from tests.policy import builders as b
-rows = [b.a_row("Org", "o"),
-        b.a_row("User", "ann", b.uid("Org", "o"), org={"__entity": b.uid("Org", "o")}, active=True, level=1),
-        b.a_row("Doc", "d", b.uid("Org", "o"), org={"__entity": b.uid("Org", "o")}, owner={"__entity": b.uid("User", "ann")}, level=1)]
+from tests.policy.test_fail_closed import ANN_ROW, doc_row
+rows = [b.a_row("Org", "o"), ANN_ROW, doc_row()]
 chain = " || ".join(["resource.level == 2"] * 1800 + ["true"])
 forbid = '@id("no") forbid (principal, action, resource) when { ' + chain + ' };'
 print(cedarpy.validate_policies(forbid, b.SCHEMA).validation_passed, b.bare(b.PERMIT + forbid, rows, {}))

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-from tests.policy import builders as b
 
 from gateway.model.entity import Entity, EntityUid
 from gateway.policy.slice import SliceError
+from tests.policy import builders as b
 
 ENGINE = b.an_engine(
     '@id("x") permit (principal, action, resource) when { resource.hasTag("reader") && resource.getTag("reader") == principal };'
@@ -92,7 +92,10 @@ def test_an_extension_cannot_change_an_entity_of_its_base() -> None:
 
 
 def test_entities_in_json_are_as_complete_as_cedar_reads_them() -> None:
-    rows = [b.a_row("Org", "o"), b.a_row("Doc", "d", b.uid("Org", "o"), org=b.uid("Org", "o"), owner=b.uid("User", "eve"), level=1)]
+    rows = [
+        b.a_row("Org", "o"),
+        b.a_row("Doc", "d", b.uid("Org", "o"), org=b.uid("Org", "o"), owner=b.uid("User", "eve"), level=1),
+    ]
     slice = ENGINE.slice_json(rows)
     assert (slice.uids >= {b.ORG, b.DOC}, slice.missing) == (True, {EntityUid("User", "eve")})
 

@@ -5,11 +5,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.policy import builders as b
 
 from gateway.model.entity import EntityUid, Value
 from gateway.policy.context import Context
 from gateway.policy.value import ValueRefused, canonical, refuse_implicit, value_json
+from tests.policy import builders as b
 
 NOON = datetime(2026, 3, 4, 12, 0, 0, 123_999, tzinfo=timezone(timedelta(hours=14)))
 EVE = EntityUid("User", "eve")

@@ -66,7 +66,7 @@ CREATE TABLE removed_observers (peer_id VARCHAR, agent_id VARCHAR, removed_at TI
 -- `learned` is false for what was recorded while learning was paused: never derived from, also later.
 CREATE TABLE events (
   peer_id VARCHAR, id VARCHAR, org_id VARCHAR NOT NULL, event_type VARCHAR NOT NULL, content VARCHAR NOT NULL,
-  content_hash VARCHAR NOT NULL, at TIMESTAMP NOT NULL, source VARCHAR NOT NULL,
+  content_hash VARCHAR NOT NULL, "at" TIMESTAMP NOT NULL, source VARCHAR NOT NULL,
   fact_key VARCHAR, decision VARCHAR, learned BOOLEAN NOT NULL,
   PRIMARY KEY (peer_id, id)
 );
@@ -85,11 +85,11 @@ CREATE TABLE facts (
 -- What outlives its event: tombstones and a person's own corrections. Live events are joined by `fact_key`.
 CREATE TABLE provenance (
   peer_id VARCHAR, fact_key VARCHAR, id VARCHAR, kind VARCHAR NOT NULL, event_type VARCHAR, decision VARCHAR,
-  at TIMESTAMP NOT NULL, user_id VARCHAR,
+  "at" TIMESTAMP NOT NULL, user_id VARCHAR,
   PRIMARY KEY (peer_id, fact_key, id)
 );
 
-CREATE TABLE suppressions (peer_id VARCHAR, fact_key VARCHAR, at TIMESTAMP NOT NULL, by_user VARCHAR NOT NULL, PRIMARY KEY (peer_id, fact_key));
+CREATE TABLE suppressions (peer_id VARCHAR, fact_key VARCHAR, "at" TIMESTAMP NOT NULL, by_user VARCHAR NOT NULL, PRIMARY KEY (peer_id, fact_key));
 
 -- approvals ---------------------------------------------------------------------------------------------------------
 CREATE TABLE approvals (
@@ -104,7 +104,7 @@ CREATE TABLE approvals (
 
 -- evidence ----------------------------------------------------------------------------------------------------------
 CREATE TABLE log (
-  seq BIGINT PRIMARY KEY, kind VARCHAR NOT NULL, id VARCHAR NOT NULL, at TIMESTAMP NOT NULL, org_id VARCHAR NOT NULL,
+  seq BIGINT PRIMARY KEY, kind VARCHAR NOT NULL, id VARCHAR NOT NULL, "at" TIMESTAMP NOT NULL, org_id VARCHAR NOT NULL,
   principal_type VARCHAR NOT NULL, principal_id VARCHAR NOT NULL, action VARCHAR NOT NULL,
   resource_type VARCHAR NOT NULL, resource_id VARCHAR NOT NULL, outcome VARCHAR, deny_kind VARCHAR,
   policies VARCHAR NOT NULL, bundle VARCHAR NOT NULL, data_version BIGINT NOT NULL, slices VARCHAR NOT NULL,

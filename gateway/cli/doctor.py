@@ -1,0 +1,121 @@
+"""`peergate doctor`: checks an installation, and says how to mend what it finds."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from gateway import wiring
+from gateway.authn.keyfile import KeyFileError
+from gateway.authn.signer import Signer
+from gateway.cli.exits import DONE, FINDING
+from gateway.cli.output import print_json
+from gateway.config import Settings
+from gateway.policy.finding import PolicyError
+from gateway.store.db import Database
+from gateway.store.faults import StoreRefused
+
+PACKAGES = ("cedarpy", "duckdb", "starlette", "uvicorn", "joserfc", "argon2-cffi", "pyotp")
+LEAST_FREE_BYTES = 1 << 30
+EARLIEST_CLOCK = 1_760_000_000  # a date before this version of the product
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: what was looked at, what was found, and how to mend it when it is not well."""
+
+    check: str
+    well: bool
+    found: str
+    mend: str | None = None
+
+
+def add_command(commands: Any) -> None:
+    parser = commands.add_parser(
+        "doctor",
+        help="check this installation and say how to mend what is wrong",
+        description="Check Python, packages, clock, policies, port and, with --data, the data directory.",
+    )
+    parser.add_argument("--data", metavar="DIR", type=Path, help="also check this data directory")
+    parser.add_argument("--policies", metavar="DIR", type=Path, help="check these policies instead of the shipped ones")
+    parser.add_argument("--port", type=int, default=8787, help="the port that is to be free (8787)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=_run)
+
+
+def _run(given: argparse.Namespace) -> int:
+    findings = list(examine(given.data, given.policies, given.port))
+    if given.json:
+        print_json({"findings": [{"check": f.check, "well": f.well, "found": f.found, "mend": f.mend} for f in findings]})
+    else:
+        for finding in findings:
+            print(f"{'ok  ' if finding.well else 'BAD '} {finding.check}: {finding.found}")
+            if not finding.well and finding.mend:
+                print(f"     {finding.mend}")
+    return DONE if all(finding.well for finding in findings) else FINDING
+
+
+def examine(data: Path | None, policies: Path | None, port: int) -> Iterator[Finding]:
+    """Every check, in the order in which they build on each other."""
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    yield Finding("python", sys.version_info >= (3, 11), python, "install Python 3.11 or later")
+    for package in PACKAGES:
+        yield _package(package)
+    yield Finding("clock", time.time() > EARLIEST_CLOCK, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "set the system's clock")
+    yield _policies(policies)
+    yield _port(port)
+    if data is not None:
+        yield from _data(data)
+
+
+def _package(name: str) -> Finding:
+    try:
+        return Finding(name, True, version(name))
+    except PackageNotFoundError:
+        return Finding(name, False, "not installed", "install peergate again: pip install --force-reinstall peergate")
+
+
+def _policies(directory: Path | None) -> Finding:
+    try:
+        bundle = wiring.load_bundle(Settings(data=Path(), policies=directory))
+    except PolicyError as wrong:
+        return Finding("policies", False, str(wrong), "mend each line; `policies/` of the release is a good copy")
+    return Finding("policies", True, f"{len(bundle.policies)} policies, bundle {bundle.hash[:12]}")
+
+
+def _port(port: int) -> Finding:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as wrong:
+            return Finding("port", False, f"{port}: {wrong.strerror}", "stop what listens there, or serve with --port 0")
+    return Finding("port", True, f"{port} is free")
+
+
+def _data(data: Path) -> Iterator[Finding]:
+    if not data.is_dir():
+        yield Finding("data directory", False, f"{data} is not there", f"make it: peergate init --data {data}")
+        return
+    mode = data.stat().st_mode & 0o777
+    yield Finding("data directory", mode & 0o077 == 0, f"{data}, mode {mode:o}", f"chmod 700 {data}")
+    free = shutil.disk_usage(data).free
+    yield Finding("disk", free >= LEAST_FREE_BYTES, f"{free >> 20} MiB free", "make room: a full disk stops the gateway")
+    yield _opens("signing keys", lambda: Signer.load(data))
+    yield _opens("store", lambda: Database.open(data).close())
+
+
+def _opens(check: str, attempt: Callable[[], object]) -> Finding:
+    try:
+        attempt()
+    except (StoreRefused, KeyFileError) as refused:
+        return Finding(check, False, str(refused), "see the sentence; a running gateway holds its store, which is well")
+    return Finding(check, True, "opens")

@@ -1,0 +1,7 @@
+"""Rendered contexts that are kept while nothing they were made of has changed."""
+
+from __future__ import annotations
+
+
+class ContextCache:
+    """Being written."""

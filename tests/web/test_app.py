@@ -1,0 +1,346 @@
+"""The application over a real gateway, with operations small enough to see through."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+from starlette.types import Message
+
+from gateway.authn.authenticator import Authenticator
+from gateway.errors import Conflict, NotFound
+from gateway.operations.call import Call, Services
+from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.web import app as app_module
+from gateway.web.app import Surface, create_app
+from tests.builders import Client, Gateway
+
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+async def mirror(call: Call) -> Reply:
+    call.access.authorize(call.session, "audit.verify", call.org)
+    return Reply({"path": dict(call.path), "query": dict(call.query.members), "body": dict(call.body.members)}, 201, {"Location": "/x"})
+
+
+async def forgetful(call: Call) -> Reply:
+    return Reply({"secret": "never shown"})
+
+
+async def broken(call: Call) -> Reply:
+    call.access.authorize(call.session, "audit.verify", call.org)
+    raise RuntimeError("a person's words")
+
+
+async def conflicting(call: Call) -> Reply:
+    call.access.authorize(call.session, "audit.verify", call.org)
+    raise Conflict("not now")
+
+
+async def missing(call: Call) -> Reply:
+    raise NotFound
+
+
+async def nothing(call: Call) -> Reply:
+    call.access.authorize(call.session, "audit.verify", call.org)
+    return NO_CONTENT
+
+
+async def unguarded(call: Call) -> Reply:
+    return Reply({"caller": call.session.caller.id})
+
+
+def an_operation(run: Any, method: str, path: str, **more: Any) -> Operation:
+    return Operation(name=path, method=method, path=path, summary="", run=run, **more)
+
+
+OPERATIONS = (
+    an_operation(mirror, "GET", "/t/mirror/{id}/facts/{key}", query=("a", "b")),
+    an_operation(mirror, "POST", "/t/mirror", fields=("a", "b"), query=("a",)),
+    an_operation(mirror, "PUT", "/t/strict", fields=("a", "b"), query=("a",), strict=True),
+    an_operation(mirror, "POST", "/access/v1/mirror", fields=("a",)),
+    an_operation(forgetful, "GET", "/t/forgetful"),
+    an_operation(broken, "GET", "/t/broken"),
+    an_operation(conflicting, "GET", "/t/conflicting"),
+    an_operation(missing, "GET", "/t/missing"),
+    an_operation(nothing, "DELETE", "/t/nothing"),
+    an_operation(unguarded, "GET", "/t/public", public="because a test says so"),
+)
+
+
+def over(gateway: Gateway, services: Services | None = None) -> Client:
+    """The owner of a gateway, calling the operations above."""
+    http = TestClient(create_app(services or gateway.services, OPERATIONS))
+    return replace(gateway.owner, http=http)
+
+
+def logged(gateway: Gateway) -> list[tuple[Any, ...]]:
+    return gateway.services.database.read_sync(lambda rows: rows.all("SELECT action, outcome, request_id FROM log ORDER BY seq"))
+
+
+def new_rows(gateway: Gateway, run: Callable[[], object]) -> list[tuple[Any, ...]]:
+    before = len(logged(gateway))
+    run()
+    return logged(gateway)[before:]
+
+
+def test_an_answer_is_json_that_no_cache_keeps_with_the_request_id_echoed(gateway: Gateway) -> None:
+    made = over(gateway).request("POST", "/t/mirror", {"a": 1.5}, {"X-Request-Id": "run:7._-Z"}, a="x")
+    assert (made.status_code, made.json()) == (201, {"path": {}, "query": {"a": "x"}, "body": {"a": 1.5}})
+    assert dict(made.headers) == {
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        "x-request-id": "run:7._-Z",
+        "location": "/x",
+        "content-type": "application/json",
+        "content-length": str(len(made.content)),
+    }
+
+
+def test_a_204_has_no_body_and_no_type(gateway: Gateway) -> None:
+    made = over(gateway).delete("/t/nothing")
+    assert (made.status_code, made.content, made.headers.get("content-type")) == (204, b"", None)
+
+
+@pytest.mark.parametrize("sent", ["", "a b", "x" * 129, "é", "a\tb"])
+def test_a_request_id_that_is_not_safe_to_log_is_replaced(gateway: Gateway, sent: str) -> None:
+    made = over(gateway).request("GET", "/t/conflicting", headers={"X-Request-Id": sent.encode()})  # type: ignore[dict-item]
+    assert UUID.fullmatch(made.headers["x-request-id"])
+    assert logged(gateway)[-1] == ("audit.verify", "allow", made.headers["x-request-id"])
+
+
+def test_under_access_v1_any_request_id_comes_back_and_the_log_holds_one_of_ours(gateway: Gateway) -> None:
+    made = over(gateway).request("POST", "/access/v1/mirror", {}, {"X-Request-Id": "any string (at all)"})
+    assert made.headers["x-request-id"] == "any string (at all)"
+    assert UUID.fullmatch(logged(gateway)[-1][2])
+
+
+def test_without_a_good_credential_every_answer_is_the_same_401(gateway: Gateway) -> None:
+    http = over(gateway).http
+    key = gateway.owner.key
+    sent: list[list[tuple[str, str]]] = [
+        [],
+        [("Authorization", "Bearer nonsense")],
+        [("Authorization", f"Basic {key}")],
+        [("Authorization", f"Bearer {key}x")],
+        [("Authorization", f"Bearer {key}"), ("Authorization", f"Bearer {key}")],
+    ]
+    answers = [http.post("/t/mirror", headers=headers, content=b"{") for headers in sent]
+    assert {(a.status_code, a.content, a.headers["www-authenticate"]) for a in answers} == {
+        (401, answers[0].content, "Bearer")
+    }
+    assert answers[0].json() == {
+        "type": "urn:peergate:problem:unauthenticated",
+        "title": "unauthenticated",
+        "status": 401,
+        "detail": "the credential is missing, unknown, expired or revoked",
+    }
+
+
+def test_an_unknown_route_is_the_same_404_as_a_missing_object(gateway: Gateway) -> None:
+    owner = over(gateway)
+    answers = [owner.get(path) for path in ("/t/missing", "/t/none", "/t/missing/", "/t//missing", "/t/%00", "/%FF", "/")]
+    answers.append(gateway.http.get("/none"))
+    assert {(a.status_code, a.content) for a in answers} == {(404, answers[0].content)}
+    assert len({tuple(sorted(set(a.headers.items()) - {("x-request-id", a.headers["x-request-id"])})) for a in answers}) == 1
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "HEAD", "OPTIONS", "PROPFIND"])
+def test_another_method_is_a_405_that_names_the_methods_there_are(gateway: Gateway, method: str) -> None:
+    made = over(gateway).request(method, "/t/broken")
+    assert (made.status_code, made.headers["allow"]) == (405, "GET")
+
+
+def test_a_fact_key_with_slashes_pipes_and_percents_arrives_intact(gateway: Gateway) -> None:
+    made = over(gateway).get("/t/mirror/7/facts/approval_tendency%3Ax%7C0-10%7Cknown%7Ca%252F%2Fb%2F..%2Fc%20%E6%88%91")
+    assert made.json()["path"] == {"id": "7", "key": "approval_tendency:x|0-10|known|a%2F/b/../c 我"}
+
+
+def test_an_empty_body_is_an_empty_object_whatever_its_content_type(gateway: Gateway) -> None:
+    owner = over(gateway)
+    for kind in ("application/json", "text/plain"):
+        made = owner.http.post("/t/mirror", headers={"Authorization": f"Bearer {owner.key}", "Content-Type": kind})
+        assert (made.status_code, made.json()["body"]) == (201, {})
+
+
+def test_a_body_that_is_not_said_to_be_json_is_a_400(gateway: Gateway) -> None:
+    owner = over(gateway)
+    made = owner.http.post("/t/mirror", headers={"Authorization": f"Bearer {owner.key}", "Content-Type": "text/plain"}, content=b"{}")
+    assert (made.status_code, made.json()["detail"]) == (400, "`content-type` must be application/json in UTF-8, got `text/plain`")
+
+
+def test_unknown_members_are_ignored_where_clients_send_extras_and_refused_elsewhere(gateway: Gateway) -> None:
+    owner = over(gateway)
+    assert owner.request("POST", "/t/mirror", {"a": 1, "extra": 2}, extra="1").status_code == 201
+    refused = owner.request("PUT", "/t/strict", {"a": 1, "extra": 2})
+    assert (refused.status_code, refused.json()["fields"]) == (400, {"extra": "`extra` is not a known field here; known are a, b"})
+    refused = owner.request("PUT", "/t/strict", {"a": 1}, extra="1")
+    assert (refused.status_code, refused.json()["fields"]) == (400, {"extra": "`extra` is not a known parameter here; known are a"})
+
+
+def test_a_body_over_the_limit_is_a_413_that_names_it(gateway: Gateway) -> None:
+    made = over(gateway).post("/t/mirror", {"a": "x" * 300_000})
+    assert (made.status_code, made.json()["detail"]) == (413, "the body is over the limit of 256 KiB")
+
+
+def test_a_malformed_request_leaves_no_record_and_a_decided_one_leaves_one(gateway: Gateway) -> None:
+    owner = over(gateway)
+    assert new_rows(gateway, lambda: owner.request("PUT", "/t/strict", {"x": 1})) == []
+    assert new_rows(gateway, lambda: owner.request("PUT", "/t/strict", {"a": 1}, {"X-Request-Id": "r"})) == [
+        ("audit.verify", "allow", "r")
+    ]
+
+
+def test_an_error_after_a_decision_leaves_the_decision_in_the_log(gateway: Gateway) -> None:
+    owner = over(gateway)
+    for path, status in (("/t/conflicting", 409), ("/t/broken", 500)):
+        answers: list[int] = []
+        rows = new_rows(gateway, lambda path=path, answers=answers: answers.append(owner.get(path).status_code))  # type: ignore[misc]
+        assert (answers, [row[:2] for row in rows]) == ([status], [("audit.verify", "allow")])
+
+
+def test_a_denial_is_recorded_and_names_its_decision(gateway: Gateway) -> None:
+    agent = replace(gateway.agent(), http=over(gateway).http)
+    made = agent.post("/t/mirror")
+    assert made.status_code == 403
+    last = gateway.services.database.read_sync(lambda rows: rows.one("SELECT id, outcome FROM log ORDER BY seq DESC LIMIT 1"))
+    assert last == (made.json()["decision_id"], "deny")
+
+
+def test_an_operation_that_decides_nothing_never_answers(gateway: Gateway, caplog: pytest.LogCaptureFixture) -> None:
+    made = over(gateway).get("/t/forgetful")
+    assert made.status_code == 500
+    assert b"secret" not in made.content
+    assert "Undecided" in caplog.text
+
+
+def test_a_public_operation_answers_without_a_credential_and_knows_nobody(gateway: Gateway) -> None:
+    made = over(gateway).get("/t/public")
+    assert (made.status_code, made.json()) == (200, {"caller": "anonymous"})
+
+
+def test_a_fault_of_ours_shows_nothing_and_is_logged_by_its_request_id_without_content(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        made = over(gateway).request("GET", "/t/broken", headers={"X-Request-Id": "r-1"})
+    assert made.json() == {
+        "type": "urn:peergate:problem:internal-error",
+        "title": "internal error",
+        "status": 500,
+        "detail": "the gateway failed on this request; the request id finds it in the server's own log",
+    }
+    [record] = caplog.records
+    assert record.getMessage().startswith("request r-1 failed with RuntimeError\n")
+    assert "in broken" in record.getMessage()
+    assert "person's words" not in caplog.text
+
+
+def test_relaxed_records_are_in_the_log_by_the_time_it_closes(tmp_path: Path) -> None:
+    gateway = Gateway(tmp_path / "data", audit="relaxed")
+    over(gateway).request("PUT", "/t/strict", {"a": 1}, {"X-Request-Id": "r"})
+    services = gateway.services
+    gateway.close()
+    from gateway.store.db import Database  # the directory is opened anew, as by the next process
+
+    again = Database.open(services.settings.data)
+    found = again.read_sync(lambda rows: rows.all("SELECT action, outcome FROM log WHERE request_id = $1", "r"))
+    again.close()
+    assert found == [("audit.verify", "allow")]
+
+
+@pytest.mark.parametrize("audit", ["durable", "relaxed"])
+def test_when_the_log_cannot_be_written_there_is_no_answer(tmp_path: Path, audit: str) -> None:
+    gateway = Gateway(tmp_path / "data", audit=audit)
+    owner = over(gateway)
+    gateway.close()
+    for path in ("/t/conflicting", "/t/mirror/7/facts/k", "/t/broken"):
+        made = owner.get(path)
+        assert (made.status_code, made.headers["retry-after"], made.json()["title"]) == (503, "1", "unavailable")
+    assert (owner.http.get("/health").status_code, owner.http.get("/health").json()) == (503, {"status": "failing"})
+
+
+def test_a_credential_over_its_rate_is_told_when_to_come_back_and_others_are_not(gateway: Gateway) -> None:
+    signer = gateway.services.authenticator.signer
+    limited = Authenticator(signer, gateway.services.state, rate_limit=2)
+    owner = over(gateway, replace(gateway.services, authenticator=limited))
+    assert [owner.delete("/t/nothing").status_code for _ in range(2)] == [204, 204]
+    refused = owner.delete("/t/nothing")
+    assert (refused.status_code, refused.headers["retry-after"], refused.json()["title"]) == (429, "30", "too many requests")
+    assert replace(gateway.admin, http=owner.http).delete("/t/nothing").status_code == 204
+    assert owner.http.delete("/t/nothing").status_code == 401
+
+
+def test_one_request_too_many_at_once_is_told_to_come_back(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_module, "CONCURRENT_REQUESTS", 0)
+    made = over(gateway).get("/t/public")
+    assert (made.status_code, made.headers["retry-after"]) == (503, "1")
+
+
+def test_a_surface_answers_under_its_prefix_and_nowhere_else(gateway: Gateway) -> None:
+    async def hello(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"hello"})
+
+    http = TestClient(create_app(gateway.services, OPERATIONS, [Surface("/mcp", hello)]))
+    assert [http.get(path).text for path in ("/mcp", "/mcp/x")] == ["hello", "hello"]
+    assert http.get("/mcpx").status_code == 404
+
+
+def test_the_application_takes_part_in_a_lifespan_and_takes_no_websocket(gateway: Gateway) -> None:
+    app = create_app(gateway.services, ())
+
+    async def talk(kind: str, *received: str) -> list[str]:
+        inbox, outbox = list(received), []
+
+        async def receive() -> Message:
+            return {"type": inbox.pop(0)}
+
+        async def send(message: Message) -> None:
+            outbox.append(message["type"])
+
+        await app({"type": kind}, receive, send)
+        return outbox
+
+    assert asyncio.run(talk("lifespan", "lifespan.startup", "lifespan.shutdown")) == [
+        "lifespan.startup.complete",
+        "lifespan.shutdown.complete",
+    ]
+    assert asyncio.run(talk("websocket", "websocket.connect")) == ["websocket.close"]
+
+
+def test_a_client_that_leaves_while_sending_gets_no_answer_and_leaves_no_record(gateway: Gateway) -> None:
+    app = create_app(gateway.services, OPERATIONS)
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/t/mirror",
+        "raw_path": b"/t/mirror",
+        "query_string": b"",
+        "headers": [(b"authorization", f"Bearer {gateway.owner.key}".encode())],
+        "client": None,
+    }
+    assert new_rows(gateway, lambda: asyncio.run(app(scope, receive, send))) == []
+    assert sent == []
+
+
+def test_a_fraction_of_a_payload_goes_out_as_the_number_it_came_in_as() -> None:
+    from gateway.web.answer import answer  # beside the application: its own encoder
+
+    assert answer(200, {"a": Decimal("0.10"), "b": Decimal("1e2"), "c": "é"}).body == '{"a":0.1,"b":100,"c":"é"}'.encode()

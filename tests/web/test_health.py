@@ -1,0 +1,38 @@
+"""What `/health` says, and to whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import Gateway
+
+
+def test_without_a_credential_it_is_one_word(gateway: Gateway) -> None:
+    made = gateway.http.get("/health")
+    assert (made.status_code, made.json()) == (200, {"status": "ok"})
+
+
+def test_a_wrong_credential_is_a_401(gateway: Gateway) -> None:
+    assert gateway.http.get("/health", headers={"Authorization": "Bearer x"}).status_code == 401
+
+
+@pytest.mark.parametrize("role", ["owner", "admin", "security", "auditor"])
+def test_who_may_read_audit_events_sees_what_is_behind_it(gateway: Gateway, role: str) -> None:
+    services = gateway.services
+    assert getattr(gateway, role).get("/health").json() == {
+        "status": "ok",
+        "audit": "durable",
+        "window_ms": 0,
+        "bundle": services.access.engine.bundle.hash,
+        "data_version": services.state.version,
+    }
+    last = services.database.read_sync(lambda rows: rows.one("SELECT action, outcome FROM log ORDER BY seq DESC LIMIT 1"))
+    assert last == ("audit.list", "allow")
+
+
+def test_a_member_and_an_agent_see_the_word_and_leave_a_denial(gateway: Gateway) -> None:
+    for client in (gateway.member, gateway.agent()):
+        made = client.get("/health")
+        assert (made.status_code, made.json()) == (200, {"status": "ok"})
+        last = gateway.services.database.read_sync(lambda rows: rows.one("SELECT action, outcome FROM log ORDER BY seq DESC LIMIT 1"))
+        assert last == ("audit.list", "deny")
