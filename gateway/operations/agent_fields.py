@@ -34,7 +34,8 @@ def texts(body: Fields, field: str) -> list[str]:
     for index, value in enumerate(body.list(field, most=limits.PAGE)):
         if not isinstance(value, str) or not 1 <= len(value) <= limits.REF_CHARACTERS:
             place = f"{field}[{index}]"
-            raise Invalid(f"`{place}` must be a string of 1 to {limits.REF_CHARACTERS} characters, got {echo(value)}", field=place)
+            expected = f"a string of 1 to {limits.REF_CHARACTERS} characters"
+            raise Invalid(f"`{place}` must be {expected}, got {echo(value)}", field=place)
         found.append(value)
     return found
 

@@ -18,6 +18,13 @@ from gateway.store.entities import Missing
 
 BODY = ("name", "description", "action_approval_policy", "token_ttl_seconds", *ATTRIBUTES)
 
+REGISTER_FIRST = (
+    "this organisation has wider policies approved first: register the agent without `action_approval_policy`, then change it"
+)
+AWAITING = (
+    "the wider policy waits for an approval, and nothing was changed: once approved, repeat this request with `approval_id`"
+)
+
 
 async def create(call: Call) -> Reply:
     body = call.body
@@ -42,9 +49,7 @@ async def create(call: Call) -> Reply:
         await confirm(call, "policy.update", totp="no")
     if call.org.settings.guardrail_changes_require_approval and widens(NO_RULES, agent.rules):
         # Registering anew would be the way around the second person.
-        raise Conflict(
-            "this organisation has wider policies approved first: register the agent without `action_approval_policy`, then change it"
-        )
+        raise Conflict(REGISTER_FIRST)
     secret, key = new_key(agent.id, agent.org_id, call.now, end)
     await call.write(agents.register, grant, agent, key)
     return Reply(created(agent, secret), 201)
@@ -118,7 +123,7 @@ def _awaiting(asked: Approval) -> Reply:
         "approval_id": asked.id,
         "pending_approval_id": asked.id,
         "revision_id": widenings.revision_of(asked),
-        "message": "the wider policy waits for an approval; nothing was changed. once approved, repeat this request with `approval_id`",
+        "message": AWAITING,
     }
     return Reply(body, 202, {"Location": f"/v1/approvals/{asked.id}"})
 

@@ -15,8 +15,9 @@ WORDS = ("approve", "approved", "reject", "rejected", "deny", "denied")
 
 
 async def decide(call: Call) -> Reply:
-    decision = decision_of(call.body.choice("decision", WORDS))
-    assert decision is not None  # every one of the words is one
+    decision = decision_of(call.body.members.get("decision"))
+    if decision is None:
+        raise call.body.wrong("decision", f"one of {', '.join(WORDS)}")
     return await _decide(call, decision)
 
 

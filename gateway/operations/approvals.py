@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from derive.recipients import read_recipient
 from gateway import limits
-from gateway.errors import Forbidden, TooLarge
+from gateway.errors import Forbidden, TooLarge, Unauthenticated
 from gateway.model.grant import Grant
 from gateway.model.proposal import Proposal, check_action, read_proposal
 from gateway.model.records import Agent
@@ -49,7 +49,8 @@ async def request(call: Call) -> Reply:
     agent = call.state.agents.get(call.session.caller.id)
     proposal = await _read(call, agent, action, payload, declared)
     grant = _authorize(call, agent, proposal)
-    assert agent is not None  # only an agent is allowed to ask
+    if agent is None:
+        raise Unauthenticated  # only agents are allowed to ask, so it was deleted while it did
     automatic = call.org.settings.auto_approve and _may_be_automatic(call, agent, proposal)
     rule = agent.rules.rule_for(action)
     template = rule.summary_template if rule is not None else None

@@ -1,7 +1,58 @@
-"""Rendered contexts that are kept while nothing they were made of has changed."""
+"""Rendered contexts, kept while nothing they were made from has changed."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from derive.context import Cut
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A rendered context. `available` are the facts that a budget without end would show, `served` those that are shown."""
+
+    text: str
+    characters: int
+    budget: int
+    available: int
+    served: int
+    cut: tuple[Cut, ...]
+
 
 class ContextCache:
-    """Being written."""
+    """Rendered contexts by (peer, budget), and for each peer when the first of its events expires.
+
+    An entry stands while the version of the peer's facts and the day (UTC) stand. Only the event loop uses it. Decisions
+    and their records are never kept.
+    """
+
+    TEXTS = 4_096
+    PEERS = 65_536
+
+    def __init__(self) -> None:
+        self._texts: OrderedDict[tuple[str, int], tuple[int, date, Served]] = OrderedDict()
+        self._expiries: OrderedDict[str, tuple[int, datetime | None]] = OrderedDict()
+
+    def text(self, peer_id: str, budget: int, version: int, day: date) -> Served | None:
+        kept = self._texts.get((peer_id, budget))
+        if kept is None or kept[:2] != (version, day):
+            return None
+        self._texts.move_to_end((peer_id, budget))
+        return kept[2]
+
+    def keep_text(self, peer_id: str, version: int, day: date, served: Served) -> None:
+        self._texts[peer_id, served.budget] = (version, day, served)
+        if len(self._texts) > self.TEXTS:
+            self._texts.popitem(last=False)
+
+    def settled(self, peer_id: str, version: int, now: datetime) -> bool:
+        """Whether it is known that none of the peer's events has expired."""
+        version_then, expiry = self._expiries.get(peer_id, (None, None))
+        return version_then == version and (expiry is None or now < expiry)
+
+    def keep_expiry(self, peer_id: str, version: int, expiry: datetime | None) -> None:
+        self._expiries[peer_id] = (version, expiry)
+        if len(self._expiries) > self.PEERS:
+            self._expiries.popitem(last=False)

@@ -78,7 +78,8 @@ def _sensitive(given: Fields) -> list[str]:
         in_namespace = f"{named}x" if named.endswith(".") else named
         if not is_action_type(in_namespace) or len(named) > ACTION_LENGTH:
             place = f"sensitive_actions[{index}]"
-            raise Invalid(f"`{place}` must be an action such as `payout.create` or a namespace such as `payout.`, got {echo(entry)}", field=place)
+            expected = "an action such as `payout.create` or a namespace such as `payout.`"
+            raise Invalid(f"`{place}` must be {expected}, got {echo(entry)}", field=place)
         entries.append(named)
     return entries
 

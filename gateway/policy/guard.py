@@ -5,7 +5,7 @@ from __future__ import annotations
 import cedarpy
 from cedarpy import pst
 
-from gateway.policy.text import CLOSING, OPENING, tokens
+from gateway.policy.text import tokens
 
 #: Cedar's parser recurses: at a nesting of about 570 the process dies of a stack overflow.
 MAX_NESTING = 50
@@ -14,6 +14,7 @@ MAX_OPERATORS = 600
 MAX_BYTES = 2 * 1024 * 1024
 MAX_POLICIES = 5_000
 
+OPENING, CLOSING = "([{", ")]}"
 #: Everything that becomes a node over other nodes, clauses included: Cedar joins them with `&&`.
 OPERATORS = frozenset("&& || == != <= >= < > + - * ! . [ if in is has like when unless".split())
 #: The keys by which Cedar's JSON spells something other than a record.

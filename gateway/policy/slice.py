@@ -73,7 +73,7 @@ def from_json(bundle: Bundle, entities: Sequence[object], *, salt: bytes) -> Sli
         uids.add(EntityUid(**entity["uid"]))
         seen.update(EntityUid(**parent) for parent in entity["parents"])
         seen.update(named([entity["attrs"], entity.get("tags", {})]))
-    return _slice(bundle, handle, text, frozenset(uids), seen, salt, None)
+    return _slice(bundle, handle, text, frozenset(uids).difference(bundle.action_uids.values()), seen, salt, None)
 
 
 def _parsed(bundle: Bundle, text: str, base: Slice | None) -> cedarpy.Entities:
@@ -100,6 +100,8 @@ def _slice(
     if base:
         uids |= base.uids
         seen |= base.missing
+    if missing := frozenset(seen - uids):
+        missing = missing.difference(bundle.action_uids.values())  # Cedar puts the actions into every slice itself
     return Slice(
         handle=handle,
         schema_hash=bundle.schema_hash,
@@ -107,7 +109,7 @@ def _slice(
         hash=digest,
         hashes=(*base.hashes, digest) if base else (digest,),
         uids=uids,
-        missing=frozenset(seen) - uids - set(bundle.action_uids.values()),
+        missing=missing,
     )
 
 

@@ -12,7 +12,6 @@ TOKEN = re.compile(
     r'(?P<comment>//[^\r\n]*)|"(?:[^"\\]|\\.?)*(?:"|\Z)|[A-Za-z_][A-Za-z0-9_]*|[0-9]+|&&|\|\||::|[=!<>]=|\S',
     re.DOTALL,
 )
-OPENING, CLOSING = "([{", ")]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +31,15 @@ def split(text: str) -> list[Piece]:
     """Returns the policies of `text` in order; what follows the last semicolon is a piece too, for the parser to refuse."""
     pieces: list[Piece] = []
     start: int | None = None
-    line, counted, depth, end = 1, 0, 0, 0
+    line, counted, end = 1, 0, 0
     for token in tokens(text):
         if start is None:
             start = token.start()
             line, counted = line + text.count("\n", counted, start), start
-        word, end = token[0], token.end()
-        depth += (word in OPENING) - (word in CLOSING)
-        if word == ";" and depth <= 0:
+        end = token.end()
+        if token[0] == ";":  # which nothing within a policy is
             pieces.append(Piece(line, text[start:end]))
-            start, depth = None, 0
+            start = None
     if start is not None:
         pieces.append(Piece(line, text[start:end]))
     return pieces

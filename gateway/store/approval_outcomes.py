@@ -7,6 +7,7 @@ from datetime import datetime
 
 from derive.buckets import is_action_type
 from derive.events import Decision
+from derive.recipients import read_recipient
 from gateway.errors import Conflict
 from gateway.model.caller import OPERATOR
 from gateway.model.entity import EntityUid
@@ -16,14 +17,15 @@ from gateway.model.records import Agent, ApprovalHeader
 from gateway.store.approvals import Approval, approval, known_recipient
 from gateway.store.events import observe_decision
 from gateway.store.rows import Rows, Tx
-from derive.recipients import read_recipient
 
 DECIDE = """UPDATE approvals SET status = $2, decided_by = $3, decided_at = $4, decision_reason = $5
   WHERE id = $1 AND status = 'pending' AND expires_at > $4::TIMESTAMP"""
 CANCEL = """UPDATE approvals SET status = 'cancelled', decision_reason = $2
   WHERE id = $1 AND status = 'pending' AND expires_at > $3::TIMESTAMP"""
-PENDING_OF_AGENT = "SELECT id FROM approvals WHERE agent_id = $1 AND status = 'pending' AND expires_at > $2::TIMESTAMP ORDER BY id"
-DUE = "SELECT id, org_id, agent_id FROM approvals WHERE status = 'pending' AND expires_at <= $1::TIMESTAMP ORDER BY expires_at, id"
+PENDING_OF_AGENT = """SELECT id FROM approvals WHERE agent_id = $1 AND status = 'pending' AND expires_at > $2::TIMESTAMP
+  ORDER BY id"""
+DUE = """SELECT id, org_id, agent_id FROM approvals WHERE status = 'pending' AND expires_at <= $1::TIMESTAMP
+  ORDER BY expires_at, id"""
 EXPIRE = "UPDATE approvals SET status = 'expired' WHERE status = 'pending' AND expires_at <= $1::TIMESTAMP"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from gateway.errors import NotFound
 from gateway.model.grant import Grant
 from gateway.model.proposal import Proposal
 from gateway.model.records import ApprovalHeader, Org, PlatformConnection
@@ -94,9 +95,14 @@ def load(rows: Rows, approval_id: str, now: datetime) -> Approval | None:
 
 
 def approval(rows: Rows, grant: Grant[ApprovalHeader]) -> Approval:
-    """The granted approval."""
+    """The granted approval.
+
+    Raises:
+        NotFound: it was erased since the decision.
+    """
     found = load(rows, grant.target.id, grant.now)
-    assert found is not None  # approvals are never deleted and the grant was made for this row
+    if found is None:
+        raise NotFound
     return found
 
 

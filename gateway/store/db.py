@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -73,19 +73,21 @@ class Database:
         self.state = State()
         self._reloads: list[Callable[[Rows], None]] = []
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._lock = Lock(self.files.lock)
-        try:
+        self._closed = False
+        with ExitStack() as opened:
+            self._lock = Lock(self.files.lock)
+            opened.callback(self._lock.release)
             self.files.clean()
             self._mark = Mark(self.files.mark)
-            self._writer = Writer(self._revive, self.state)
+            opened.callback(self._mark.close)
+            self._writer = Writer(self._revive)
             self._readers = Readers(self._writer.report)
-            self.attach(accept_missing_mark=options.get("accept_missing_mark", False))
-        except duckdb.Error as error:
-            self._lock.release()
-            raise StoreRefused(f"the database in `{data}` cannot be opened: {error}") from error
-        except BaseException:
-            self._lock.release()
-            raise
+            try:
+                self.attach(accept_missing_mark=options.get("accept_missing_mark", False))
+            except duckdb.Error as error:
+                reason = str(error).partition("\n")[0]
+                raise StoreRefused(f"the database in `{data}` cannot be opened: {reason}") from error
+            opened.pop_all()
         self._writer.start()
         self._readers.start()
 
@@ -131,7 +133,10 @@ class Database:
         self._reloads.append(reload)
 
     def close(self) -> None:
-        """Commit what is queued, checkpoint, and let go of the directory."""
+        """Commit what is queued, checkpoint, and let go of the directory; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         self._writer.close()
         self._readers.close("the store is closed")
         if self._connection is not None:

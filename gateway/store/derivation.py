@@ -22,8 +22,8 @@ STANDING = """SELECT 'fact', live, edited_by_human, bands_version, fact_value, c
   WHERE peer_id = $1 AND fact_key = $2
 UNION ALL SELECT 'owed', NULL, NULL, NULL, NULL, NULL FROM pending_buckets WHERE peer_id = $1 AND fact_key = $2
 UNION ALL SELECT 'suppressed', NULL, NULL, NULL, NULL, NULL FROM suppressions WHERE peer_id = $1 AND fact_key = $2"""
-HISTORY = """SELECT id, event_type, decision, at, source FROM events WHERE peer_id = $1 AND fact_key = $2 AND learned
-UNION ALL SELECT id, event_type, decision, at, NULL FROM provenance
+HISTORY = """SELECT id, event_type, decision, "at", source FROM events WHERE peer_id = $1 AND fact_key = $2 AND learned
+UNION ALL SELECT id, event_type, decision, "at", NULL FROM provenance
   WHERE peer_id = $1 AND fact_key = $2 AND kind = 'tombstone'"""
 MAKE = """INSERT INTO facts (peer_id, fact_key, org_id, live, fact_value, confidence, edited_by_human, disputed, replaced,
   bands_version, updated_at) VALUES ($1, $2, $3, true, $4, $5, false, false, NULL, $6, $7)"""

@@ -29,8 +29,8 @@ ERASED = {
 DELETES = {table: f"DELETE FROM {table} WHERE {column} = $1" for table, column in ERASED.items()}  # noqa: S608  # constants only
 FACTS = """SELECT fact_key, fact_value, confidence, edited_by_human, disputed, live, replaced, updated_at FROM facts
   WHERE peer_id = $1 ORDER BY fact_key"""
-EVENTS = """SELECT id, event_type, content, at, source, fact_key, decision, learned FROM events
-  WHERE peer_id = $1 ORDER BY at, id"""
+EVENTS = """SELECT id, event_type, content, "at", source, fact_key, decision, learned FROM events
+  WHERE peer_id = $1 ORDER BY "at", id"""
 OBSERVERS = """SELECT peer_id, agent_id, added_by, added_at, expires_at FROM observers
   WHERE peer_id = $1 ORDER BY added_at, agent_id"""
 REMOVED = "SELECT agent_id, removed_at FROM removed_observers WHERE peer_id = $1 ORDER BY removed_at, agent_id"

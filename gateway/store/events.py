@@ -29,11 +29,11 @@ _NAMESPACE = uuid.UUID("6f1a1b0e-5d0a-5c57-9a39-2f5f7c1c7d10")
 SEEN = """SELECT content_hash FROM events WHERE peer_id = $1 AND id = $2
 UNION ALL SELECT NULL FROM provenance WHERE peer_id = $1 AND id = $2 AND kind = 'tombstone'"""
 SUPPRESSED = "SELECT 1 FROM suppressions WHERE peer_id = $1 AND fact_key = $2"
-INSERT = """INSERT INTO events (peer_id, id, org_id, event_type, content, content_hash, at, source, fact_key, decision, learned)
+INSERT = """INSERT INTO events (peer_id, id, org_id, event_type, content, content_hash, "at", source, fact_key, decision, learned)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"""
 FIND = "SELECT fact_key, learned FROM events WHERE peer_id = $1 AND id = $2"
-BURY = """INSERT INTO provenance (peer_id, fact_key, id, kind, event_type, decision, at, user_id)
-  SELECT e.peer_id, e.fact_key, e.id, 'tombstone', e.event_type, e.decision, e.at, NULL
+BURY = """INSERT INTO provenance (peer_id, fact_key, id, kind, event_type, decision, "at", user_id)
+  SELECT e.peer_id, e.fact_key, e.id, 'tombstone', e.event_type, e.decision, e."at", NULL
   FROM events e JOIN facts f ON f.peer_id = e.peer_id AND f.fact_key = e.fact_key
   WHERE e.peer_id = $1 AND e.id = $2 AND e.learned ON CONFLICT DO NOTHING"""
 REMOVE = "DELETE FROM events WHERE peer_id = $1 AND id = $2"
@@ -110,6 +110,12 @@ def record_event(tx: Tx, grant: Grant[Peer], posted: PostedEvent) -> str:
     decision = None if judged is None else judged.decision
     _keep(tx, grant, _Row(peer, event_id, posted.event_type, posted.content, grant.now, source, bucket, decision, posted.learn))
     return event_id
+
+
+def record_note(tx: Tx, grant: Grant[Peer], content: Mapping[str, object]) -> None:
+    """Store what a human says about the peer in their own words; nothing is learned from it."""
+    source = f"user:{grant.caller.id}"
+    _keep(tx, grant, _Row(grant.target, str(uuid.uuid4()), "observation", content, grant.now, source, None, None, learn=False))
 
 
 def delete_event(tx: Tx, grant: Grant[Peer], event_id: str) -> None:

@@ -153,3 +153,8 @@ def verify_chain(
 def _logged(row: tuple[Any, ...]) -> Logged:
     *head, policies, bundle, data_version, slices, request_id, details = row
     return Logged(*head, json.loads(policies), bundle, data_version, json.loads(slices), request_id, json.loads(details))
+
+
+def verify_all(rows: Rows) -> log.Verification:
+    """Walk the whole chain of the data directory."""
+    return log.verify(rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from derive.events import rfc3339
@@ -15,33 +14,20 @@ from gateway.model.grant import Grant
 from gateway.model.records import Peer
 from gateway.store import provenance
 from gateway.store.canonical import canonical
+from gateway.store.events import record_note
 from gateway.store.loading import parse_json
-from gateway.store.retention import next_expiry
 from gateway.store.rows import Rows, Tx
 
 COLUMNS = "fact_key, fact_value, confidence, edited_by_human, disputed, updated_at"
 LIVE = f"SELECT {COLUMNS} FROM facts WHERE peer_id = $1 AND live ORDER BY fact_key"  # noqa: S608  # constants only
 ONE = f"SELECT {COLUMNS}, replaced FROM facts WHERE peer_id = $1 AND fact_key = $2 AND live"  # noqa: S608  # constants only
-COUNTS = """SELECT decision, count(*) FROM (
-  SELECT decision FROM events WHERE peer_id = $1 AND fact_key = $2 AND learned
-  UNION ALL SELECT decision FROM provenance WHERE peer_id = $1 AND fact_key = $2 AND kind = 'tombstone') AS decided
-  GROUP BY decision"""
-IS_SUPPRESSED = "SELECT 1 FROM suppressions WHERE peer_id = $1 AND fact_key = $2"
 CORRECT = """UPDATE facts SET fact_value = $3, confidence = NULL, edited_by_human = true, disputed = false, replaced = $4,
   updated_at = $5 WHERE peer_id = $1 AND fact_key = $2"""
 DISPUTE = "UPDATE facts SET disputed = $3 WHERE peer_id = $1 AND fact_key = $2"
 DELETE = "DELETE FROM facts WHERE peer_id = $1 AND fact_key = $2"
 UNLEARN = "UPDATE events SET learned = false WHERE peer_id = $1 AND fact_key = $2 AND learned"
-SUPPRESS = "INSERT INTO suppressions (peer_id, fact_key, at, by_user) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
+SUPPRESS = 'INSERT INTO suppressions (peer_id, fact_key, "at", by_user) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING'
 UNOWE = "DELETE FROM pending_buckets WHERE peer_id = $1 AND fact_key = $2"
-
-
-@dataclass(frozen=True, slots=True)
-class Beliefs:
-    """A peer's live facts, and when the first of its events expires."""
-
-    beliefs: tuple[Belief, ...]
-    next_expiry: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +39,9 @@ class FactWithBasis:
     replaced: Mapping[str, object] | None
 
 
-@dataclass(frozen=True, slots=True)
-class BucketHistory:
-    """What is known of one bucket: how often each way, the live fact, and whether it may be learned at all."""
-
-    approved: int
-    rejected: int
-    belief: Belief | None
-    suppressed: bool
-
-
-def beliefs(rows: Rows, grant: Grant[Peer]) -> Beliefs:
+def beliefs(rows: Rows, grant: Grant[Peer]) -> tuple[Belief, ...]:
     """The live facts of a peer, by key."""
-    peer_id = grant.target.id
-    return Beliefs(tuple(_belief(row) for row in rows.all(LIVE, peer_id)), next_expiry(rows, peer_id))
+    return tuple(_belief(row) for row in rows.all(LIVE, grant.target.id))
 
 
 def facts_with_basis(rows: Rows, grant: Grant[Peer]) -> list[FactWithBasis]:
@@ -90,13 +65,10 @@ def fact(rows: Rows, grant: Grant[Peer], fact_key: str) -> FactWithBasis:
     return FactWithBasis(_belief(columns), basis, None if replaced is None else parse_json(replaced))
 
 
-def bucket_history(rows: Rows, grant: Grant[Peer], fact_key: str) -> BucketHistory:
-    """What a prediction about one bucket is made from."""
-    counts = dict(rows.all(COUNTS, grant.target.id, fact_key))
+def live_belief(rows: Rows, grant: Grant[Peer], fact_key: str) -> Belief | None:
+    """One live fact without its basis; None when there is none."""
     row = rows.one(ONE, grant.target.id, fact_key)
-    suppressed = rows.one(IS_SUPPRESSED, grant.target.id, fact_key) is not None
-    belief = None if row is None else _belief(row[:-1])
-    return BucketHistory(counts.get("approved", 0), counts.get("rejected", 0), belief, suppressed)
+    return None if row is None else _belief(row[:-1])
 
 
 def correct_fact(tx: Tx, grant: Grant[Peer], fact_key: str, fact_value: Mapping[str, object]) -> None:
@@ -112,14 +84,16 @@ def correct_fact(tx: Tx, grant: Grant[Peer], fact_key: str, fact_value: Mapping[
     _changed(tx, grant, "peer.fact_edited")
 
 
-def dispute_fact(tx: Tx, grant: Grant[Peer], fact_key: str, *, disputed: bool) -> FactWithBasis:
-    """Mark a fact as disputed, or not any more.
+def dispute_fact(tx: Tx, grant: Grant[Peer], fact_key: str, *, disputed: bool, reason: str | None) -> FactWithBasis:
+    """Mark a fact as disputed, or not any more. A reason is kept as an observation of the person's own.
 
     Raises:
         NotFound: there is no such fact.
     """
     fact(tx, grant, fact_key)
     tx.run(DISPUTE, grant.target.id, fact_key, disputed)
+    if reason is not None:
+        record_note(tx, grant, {"disputed": fact_key, "reason": reason})
     _changed(tx, grant, "peer.fact_disputed" if disputed else "peer.dispute_withdrawn")
     return fact(tx, grant, fact_key)
 

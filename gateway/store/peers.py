@@ -21,8 +21,8 @@ UPDATE = """UPDATE peers SET display_name = $2, connection_id = $3, status = $4,
 _LISTED = """FROM peers p LEFT JOIN platform_connections c ON c.id = p.connection_id
   WHERE p.org_id = $1 AND ($2::VARCHAR IS NULL OR p.status = $2)
   AND ($3::VARCHAR IS NULL OR CASE WHEN p.peer_type = 'user' THEN p.peer_ref ELSE c.user_id END = $3)"""
-PAGE = f"SELECT p.id {_LISTED} ORDER BY p.created_at, p.id LIMIT $4 OFFSET $5"  # noqa: S608  # constants only
-TOTAL = f"SELECT count(*) {_LISTED}"  # noqa: S608  # constants only
+PAGE = f"SELECT p.id {_LISTED} ORDER BY p.created_at, p.id LIMIT $4 OFFSET $5"  # constants only
+TOTAL = f"SELECT count(*) {_LISTED}"  # constants only
 
 
 def open_peer(tx: Tx, grant: Grant[Peer], *, display_name: str | None, agent_ids: Sequence[str]) -> Peer:

@@ -10,12 +10,12 @@ from derive.events import Observation, Tombstone
 from derive.provenance import Entry, entry, human_entry, tombstone_entry
 from gateway.store.rows import Rows, Tx
 
-ENTRIES = """SELECT fact_key, at, id, 'event' AS kind, event_type, decision, source, NULL AS user_id FROM events
+ENTRIES = """SELECT fact_key, "at", id, 'event' AS kind, event_type, decision, source, NULL AS user_id FROM events
   WHERE peer_id = $1 AND fact_key IS NOT NULL AND learned AND ($2::VARCHAR IS NULL OR fact_key = $2)
-UNION ALL SELECT fact_key, at, id, kind, event_type, decision, NULL, user_id FROM provenance
+UNION ALL SELECT fact_key, "at", id, kind, event_type, decision, NULL, user_id FROM provenance
   WHERE peer_id = $1 AND ($2::VARCHAR IS NULL OR fact_key = $2)
 ORDER BY 1, 2, 3"""
-ADD_HUMAN = """INSERT INTO provenance (peer_id, fact_key, id, kind, event_type, decision, at, user_id)
+ADD_HUMAN = """INSERT INTO provenance (peer_id, fact_key, id, kind, event_type, decision, "at", user_id)
   VALUES ($1, $2, $3, 'human', NULL, NULL, $4, $5)"""
 REMOVE = "DELETE FROM provenance WHERE peer_id = $1 AND fact_key = $2"
 

@@ -36,25 +36,25 @@ _AGENTS_DO = ", ".join(f"'{action}'" for action in list(KINDS)[:4])
 
 # A decision that a human asked about an agent is a preview. A person's own acts are no reads of them by others. What a
 # pause turned away is allowed as a request and denied as content: that is a row of its own beside it.
-_READS = f"""FROM (SELECT r.seq, r.id, r.at, r.resource_id, r.principal_type, r.principal_id, r.details,
+_READS = f"""FROM (SELECT r.seq, r.id, r."at", r.resource_id, r.principal_type, r.principal_id, r.details,
     CASE WHEN strpos(r.details, '"asked_by":') > 0 THEN 'preview' ELSE r.action END AS action,
     CASE WHEN p.request_id IS NULL THEN r.outcome ELSE 'deny' END AS outcome,
-    CASE WHEN p.request_id IS NULL THEN r.deny_kind ELSE 'paused' END AS deny_kind
-  FROM log r LEFT JOIN (SELECT DISTINCT request_id, at, principal_id, resource_id FROM log
+    CASE WHEN p.request_id IS NULL THEN r.deny_kind ELSE p.deny_kind END AS deny_kind
+  FROM log r LEFT JOIN (SELECT DISTINCT request_id, "at", principal_id, resource_id, deny_kind FROM log
     WHERE kind = 'decision' AND action = 'peer.see_content' AND outcome = 'deny'
       AND resource_id IN (SELECT unnest($1::VARCHAR[]))) p
-    ON p.request_id = r.request_id AND p.at = r.at AND p.principal_id = r.principal_id AND p.resource_id = r.resource_id
+    ON p.request_id = r.request_id AND p."at" = r."at" AND p.principal_id = r.principal_id AND p.resource_id = r.resource_id
   WHERE r.kind = 'decision' AND r.resource_type = 'Peer' AND r.resource_id IN (SELECT unnest($1::VARCHAR[]))
     AND ((r.principal_type = 'Agent' AND r.action IN ({_AGENTS_DO}))
       OR (r.principal_type = 'Human' AND r.principal_id <> $2 AND r.action IN (SELECT unnest($3::VARCHAR[])))))
-  AS reads WHERE ($4::TIMESTAMP IS NULL OR at >= $4) AND ($5::TIMESTAMP IS NULL OR at < $5)"""  # noqa: S608  # constants only
+  AS reads WHERE ($4::TIMESTAMP IS NULL OR "at" >= $4) AND ($5::TIMESTAMP IS NULL OR "at" < $5)"""  # noqa: S608  # constants only
 _OF_AGENT = "AND ($6::VARCHAR IS NULL OR (principal_type = 'Agent' AND principal_id = $6))"
-PAGE = f"""SELECT id, at, resource_id, principal_type, principal_id, action, outcome, deny_kind, details {_READS} {_OF_AGENT}
-  ORDER BY seq DESC LIMIT $7 OFFSET $8"""  # noqa: S608  # constants only
-TOTAL = f"SELECT count(*) {_READS} {_OF_AGENT}"  # noqa: S608  # constants only
-TALLY = f"""SELECT resource_id, principal_id, max(CASE WHEN outcome = 'allow' THEN at END),
+PAGE = f"""SELECT id, "at", resource_id, principal_type, principal_id, action, outcome, deny_kind, details {_READS} {_OF_AGENT}
+  ORDER BY seq DESC LIMIT $7 OFFSET $8"""  # constants only
+TOTAL = f"SELECT count(*) {_READS} {_OF_AGENT}"  # constants only
+TALLY = f"""SELECT resource_id, principal_id, max(CASE WHEN outcome = 'allow' THEN "at" END),
   sum(CASE WHEN outcome = 'allow' THEN 1 ELSE 0 END)::BIGINT, sum(CASE WHEN outcome = 'deny' THEN 1 ELSE 0 END)::BIGINT
-  {_READS} AND principal_type = 'Agent' AND action <> 'preview' GROUP BY resource_id, principal_id"""  # noqa: S608  # constants only
+  {_READS} AND principal_type = 'Agent' AND action <> 'preview' GROUP BY resource_id, principal_id"""  # constants only
 
 
 @dataclass(frozen=True, slots=True)

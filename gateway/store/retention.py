@@ -10,15 +10,15 @@ from derive.events import RETENTION
 from gateway.store.rows import Rows, Tx
 
 # A bucket whose derivation is owed keeps its events until it is derived: they have not been heard yet.
-_DUE = """e.at <= $1::TIMESTAMP AND ($2::VARCHAR[] IS NULL OR e.peer_id IN (SELECT unnest($2::VARCHAR[])))
+_DUE = """e."at" <= $1::TIMESTAMP AND ($2::VARCHAR[] IS NULL OR e.peer_id IN (SELECT unnest($2::VARCHAR[])))
   AND NOT EXISTS (SELECT 1 FROM pending_buckets b WHERE b.peer_id = e.peer_id AND b.fact_key = e.fact_key)"""
 AFFECTED = f"SELECT DISTINCT e.peer_id FROM events e WHERE {_DUE}"  # noqa: S608  # constants only
-BURY = f"""INSERT INTO provenance (peer_id, fact_key, id, kind, event_type, decision, at, user_id)
-  SELECT e.peer_id, e.fact_key, e.id, 'tombstone', e.event_type, e.decision, e.at, NULL
+BURY = f"""INSERT INTO provenance (peer_id, fact_key, id, kind, event_type, decision, "at", user_id)
+  SELECT e.peer_id, e.fact_key, e.id, 'tombstone', e.event_type, e.decision, e."at", NULL
   FROM events e JOIN facts f ON f.peer_id = e.peer_id AND f.fact_key = e.fact_key
   WHERE e.learned AND {_DUE} ON CONFLICT DO NOTHING"""  # noqa: S608  # constants only
 REMOVE = f"DELETE FROM events e WHERE {_DUE}"  # noqa: S608  # constants only
-EARLIEST = """SELECT min(e.at) FROM events e WHERE e.peer_id = $1
+EARLIEST = """SELECT min(e."at") FROM events e WHERE e.peer_id = $1
   AND NOT EXISTS (SELECT 1 FROM pending_buckets b WHERE b.peer_id = e.peer_id AND b.fact_key = e.fact_key)"""
 
 

@@ -10,7 +10,7 @@ from gateway.model.grant import Grant
 from gateway.model.records import Peer
 from gateway.store.rows import Rows, Tx
 
-LIST = "SELECT fact_key, at, by_user FROM suppressions WHERE peer_id = $1 ORDER BY at, fact_key"
+LIST = 'SELECT fact_key, "at", by_user FROM suppressions WHERE peer_id = $1 ORDER BY "at", fact_key'
 LIFT = "DELETE FROM suppressions WHERE peer_id = $1 AND fact_key = $2"
 
 

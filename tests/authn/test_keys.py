@@ -23,7 +23,12 @@ def test_what_is_stored_is_the_hash_of_the_whole_secret() -> None:
 
 def test_hashes_are_equal_only_when_they_are() -> None:
     one, other = hash_secret("a"), hash_secret("b")
-    assert (same_hash(one, one), same_hash(one, other), same_hash(one, one[:-1]), same_hash(one, "\u00e9")) == (True, False, False, False)
+    assert (same_hash(one, one), same_hash(one, other), same_hash(one, one[:-1]), same_hash(one, "\u00e9")) == (
+        True,
+        False,
+        False,
+        False,
+    )
 
 
 def test_any_string_can_be_hashed() -> None:

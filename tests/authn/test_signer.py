@@ -172,7 +172,7 @@ def test_other_forms_of_a_good_token_are_refused(signer: Signer) -> None:
         "." * 10_000,
         "a" * 10_000,
         f"{'a' * 10_000}.{body}.{signature}",
-        f"{part(b'[' * 7_000)}.{body}.{signature}",
+        f"{part(b'[' * 5_000)}.{body}.{signature}",
         f"{part(b'[]')}.{body}.{signature}",
         f"{part(bytes([255, 254]))}.{body}.{signature}",
     ):
@@ -278,7 +278,9 @@ def test_a_missing_key_file_is_refused_with_a_sentence(tmp_path: Path) -> None:
         Signer.load(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"signing": "a", "keys": []}', '{"signing": "a", "keys": [{"kid": "a"}]}', "nonsense"])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"signing": "a", "keys": []}', '{"signing": "a", "keys": [{"kid": "a"}]}', "nonsense"]
+)
 def test_a_damaged_key_file_is_refused_with_a_sentence(tmp_path: Path, content: str) -> None:
     Signer.create(tmp_path)
     (tmp_path / FILE).write_text(content)

@@ -19,7 +19,9 @@ def code(offset: int = 0) -> str:
     return pyotp.TOTP(RFC_SECRET).generate_otp(PRESENT + offset)
 
 
-@pytest.mark.parametrize(("at", "expected"), [(59, "287082"), (1111111109, "081804"), (1234567890, "005924"), (20000000000, "353130")])
+@pytest.mark.parametrize(
+    ("at", "expected"), [(59, "287082"), (1111111109, "081804"), (1234567890, "005924"), (20000000000, "353130")]
+)
 def test_codes_are_those_of_the_standard(at: int, expected: str) -> None:
     assert matching_step(RFC_SECRET, expected, datetime.fromtimestamp(at, UTC), last_step=None) == at // 30
 
@@ -51,4 +53,7 @@ def test_enrolment_names_the_product_and_the_account() -> None:
     secret = new_secret()
     assert len(secret) == 32
     assert new_secret() != secret
-    assert enrolment_uri(secret, "a+b@sample.example") == f"otpauth://totp/Peergate:a%2Bb%40sample.example?secret={secret}&issuer=Peergate"
+    assert (
+        enrolment_uri(secret, "a+b@sample.example")
+        == f"otpauth://totp/Peergate:a%2Bb%40sample.example?secret={secret}&issuer=Peergate"
+    )

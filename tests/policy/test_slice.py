@@ -97,7 +97,7 @@ def test_entities_in_json_are_as_complete_as_cedar_reads_them() -> None:
         b.a_row("Doc", "d", b.uid("Org", "o"), org=b.uid("Org", "o"), owner=b.uid("User", "eve"), level=1),
     ]
     slice = ENGINE.slice_json(rows)
-    assert (slice.uids >= {b.ORG, b.DOC}, slice.missing) == (True, {EntityUid("User", "eve")})
+    assert (slice.uids, slice.missing) == ({b.ORG, b.DOC}, {EntityUid("User", "eve")})
 
 
 def test_json_that_is_not_entities_is_refused() -> None:
@@ -107,3 +107,17 @@ def test_json_that_is_not_entities_is_refused() -> None:
     for rows in ([1], [{"uid": "x"}], [float("nan")], deep):
         with pytest.raises(SliceError):
             ENGINE.slice_json(rows)
+
+
+def test_an_extension_does_not_mend_a_base_that_it_does_not_complete() -> None:
+    base = ENGINE.slice(b.an_org(), b.a_doc(owner="eve"))
+    extended = ENGINE.extend(base, b.a_user())
+    assert extended.missing == {EntityUid("User", "eve")}
+    assert not ENGINE.decide(b.a_query(), extended).allowed
+
+
+def test_an_action_is_never_missing() -> None:
+    engine = b.an_engine(b.PERMIT, schema=b.SCHEMA + "entity Log = { did: Action };")
+    row = Entity(EntityUid("Log", "l"), {"did": EntityUid("Action", "read")})
+    assert engine.slice(row).complete
+    assert engine.slice_json([b.a_row("Log", "l", did={"__entity": b.uid("Action", "read")})]).complete

@@ -23,12 +23,14 @@ from gateway.web import app as app_module
 from gateway.web.app import Surface, create_app
 from tests.builders import Client, Gateway
 
+WORDS = "what a person wrote"
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 async def mirror(call: Call) -> Reply:
     call.access.authorize(call.session, "audit.verify", call.org)
-    return Reply({"path": dict(call.path), "query": dict(call.query.members), "body": dict(call.body.members)}, 201, {"Location": "/x"})
+    body = {"path": dict(call.path), "query": dict(call.query.members), "body": dict(call.body.members)}
+    return Reply(body, 201, {"Location": "/x"})
 
 
 async def forgetful(call: Call) -> Reply:
@@ -37,7 +39,7 @@ async def forgetful(call: Call) -> Reply:
 
 async def broken(call: Call) -> Reply:
     call.access.authorize(call.session, "audit.verify", call.org)
-    raise RuntimeError("a person's words")
+    raise RuntimeError(WORDS)
 
 
 async def conflicting(call: Call) -> Reply:
@@ -134,9 +136,7 @@ def test_without_a_good_credential_every_answer_is_the_same_401(gateway: Gateway
         [("Authorization", f"Bearer {key}"), ("Authorization", f"Bearer {key}")],
     ]
     answers = [http.post("/t/mirror", headers=headers, content=b"{") for headers in sent]
-    assert {(a.status_code, a.content, a.headers["www-authenticate"]) for a in answers} == {
-        (401, answers[0].content, "Bearer")
-    }
+    assert {(a.status_code, a.content, a.headers["www-authenticate"]) for a in answers} == {(401, answers[0].content, "Bearer")}
     assert answers[0].json() == {
         "type": "urn:peergate:problem:unauthenticated",
         "title": "unauthenticated",
@@ -173,17 +173,21 @@ def test_an_empty_body_is_an_empty_object_whatever_its_content_type(gateway: Gat
 
 def test_a_body_that_is_not_said_to_be_json_is_a_400(gateway: Gateway) -> None:
     owner = over(gateway)
-    made = owner.http.post("/t/mirror", headers={"Authorization": f"Bearer {owner.key}", "Content-Type": "text/plain"}, content=b"{}")
-    assert (made.status_code, made.json()["detail"]) == (400, "`content-type` must be application/json in UTF-8, got `text/plain`")
+    headers = {"Authorization": f"Bearer {owner.key}", "Content-Type": "text/plain"}
+    made = owner.http.post("/t/mirror", headers=headers, content=b"{}")
+    detail = "`content-type` must be application/json in UTF-8, got `text/plain`"
+    assert (made.status_code, made.json()["detail"]) == (400, detail)
 
 
 def test_unknown_members_are_ignored_where_clients_send_extras_and_refused_elsewhere(gateway: Gateway) -> None:
     owner = over(gateway)
     assert owner.request("POST", "/t/mirror", {"a": 1, "extra": 2}, extra="1").status_code == 201
     refused = owner.request("PUT", "/t/strict", {"a": 1, "extra": 2})
-    assert (refused.status_code, refused.json()["fields"]) == (400, {"extra": "`extra` is not a known field here; known are a, b"})
+    said = "`extra` is not a known field here; known are a, b"
+    assert (refused.status_code, refused.json()["fields"]) == (400, {"extra": said})
     refused = owner.request("PUT", "/t/strict", {"a": 1}, extra="1")
-    assert (refused.status_code, refused.json()["fields"]) == (400, {"extra": "`extra` is not a known parameter here; known are a"})
+    said = "`extra` is not a known parameter here; known are a"
+    assert (refused.status_code, refused.json()["fields"]) == (400, {"extra": said})
 
 
 def test_a_body_over_the_limit_is_a_413_that_names_it(gateway: Gateway) -> None:
@@ -241,7 +245,7 @@ def test_a_fault_of_ours_shows_nothing_and_is_logged_by_its_request_id_without_c
     [record] = caplog.records
     assert record.getMessage().startswith("request r-1 failed with RuntimeError\n")
     assert "in broken" in record.getMessage()
-    assert "person's words" not in caplog.text
+    assert WORDS not in caplog.text
 
 
 def test_relaxed_records_are_in_the_log_by_the_time_it_closes(tmp_path: Path) -> None:

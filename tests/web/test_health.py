@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.builders import Gateway
+
+
+def last_decision(gateway: Gateway) -> tuple[Any, ...] | None:
+    return gateway.services.database.read_sync(lambda rows: rows.one("SELECT action, outcome FROM log ORDER BY seq DESC LIMIT 1"))
 
 
 def test_without_a_credential_it_is_one_word(gateway: Gateway) -> None:
@@ -26,13 +32,11 @@ def test_who_may_read_audit_events_sees_what_is_behind_it(gateway: Gateway, role
         "bundle": services.access.engine.bundle.hash,
         "data_version": services.state.version,
     }
-    last = services.database.read_sync(lambda rows: rows.one("SELECT action, outcome FROM log ORDER BY seq DESC LIMIT 1"))
-    assert last == ("audit.list", "allow")
+    assert last_decision(gateway) == ("audit.list", "allow")
 
 
 def test_a_member_and_an_agent_see_the_word_and_leave_a_denial(gateway: Gateway) -> None:
     for client in (gateway.member, gateway.agent()):
         made = client.get("/health")
         assert (made.status_code, made.json()) == (200, {"status": "ok"})
-        last = gateway.services.database.read_sync(lambda rows: rows.one("SELECT action, outcome FROM log ORDER BY seq DESC LIMIT 1"))
-        assert last == ("audit.list", "deny")
+        assert last_decision(gateway) == ("audit.list", "deny")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from time import perf_counter
+from time import thread_time
+
+from gateway.cli.output import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +34,25 @@ class Timed:
         return [round(min(ratios), 3), round(max(ratios), 3)]
 
 
-def alternate(rounds: int, passes: Sequence[Callable[[], object]], *, times: int, each: int) -> list[Timed]:
-    """Time every pass `times` times a round, forwards and backwards in turn; a pass does `each` things, of which one is timed."""
+def alternate(
+    rounds: int, passes: Sequence[Callable[[], object]], *, times: int, each: int, shown: Progress
+) -> list[Timed]:
+    """Run the passes in turn, forwards and backwards, `times` times a round; return what one thing of each cost.
+
+    A pass does `each` things. All of them run once before, because what is made on first use is no part of what follows.
+    The cost is processor time of this thread: nothing here waits, and what else runs on the machine is not in it.
+    """
     for run in passes:
-        run()  # what is made on first use is no part of what follows
-    seconds: list[list[float]] = [[] for _ in passes]
-    for number in range(rounds):
-        order = range(len(passes)) if number % 2 == 0 else reversed(range(len(passes)))
-        for index in order:
-            seconds[index].append(_time(passes[index], times) / (times * each))
-    return [Timed(tuple(series)) for series in seconds]
-
-
-def _time(run: Callable[[], object], times: int) -> float:
-    start = perf_counter()
-    for _ in range(times):
         run()
-    return perf_counter() - start
+    series: list[list[float]] = [[] for _ in passes]
+    for number in range(rounds):
+        shown(number + 1, rounds)
+        spent = [0.0] * len(passes)
+        for turn in range(times):
+            for index in range(len(passes)) if turn % 2 == 0 else reversed(range(len(passes))):
+                start = thread_time()
+                passes[index]()
+                spent[index] += thread_time() - start
+        for index, seconds in enumerate(spent):
+            series[index].append(seconds / (times * each))
+    return [Timed(tuple(seconds)) for seconds in series]

@@ -1,0 +1,126 @@
+"""Peers: opening, listing and reading them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gateway import limits
+from gateway.model.records import PEER_TYPES, Pause, Peer, PlatformConnection
+from gateway.operations import peer_context
+from gateway.operations.call import Call
+from gateway.operations.fields import is_id, new_id
+from gateway.operations.operation import Operation, Reply
+from gateway.operations.peer_context import bury_what_expired
+from gateway.operations.shapes import fact_object, peer_object
+from gateway.store import facts, peers
+from gateway.store.entities import Missing
+
+
+async def create(call: Call) -> Reply:
+    body = call.body
+    display_name = body.optional_text("display_name", longest=limits.NAME_CHARACTERS)
+    agent_ids = body.ids("observer_agent_ids", most=limits.OBSERVERS_PER_CALL)
+    grant = call.access.authorize(call.session, "peer.create", _wanted(call))
+    if agent_ids:
+        call.access.authorize(call.session, "peer.set_observers", grant.target)
+    peer = await call.write_alone(peers.open_peer, grant, display_name=display_name, agent_ids=agent_ids)
+    return Reply({"peer": peer_object(call, peer)}, 201)
+
+
+async def list_peers(call: Call) -> Reply:
+    status = call.query.optional_choice("status", ("active", "archived"))
+    limit = call.query.count("limit", least=1, most=limits.PAGE, default=50)
+    offset = call.query.count("offset", least=0, most=10**9, default=0)
+    grant = call.access.authorize_first(call.session, ("peer.list", "peer.list_own"), call.org)
+    page, total = await call.read(peers.list_peers, grant, status=status, limit=limit, offset=offset)
+    # One that was erased since the page was read is not there any more.
+    shown = [peer_object(call, call.state.peers[peer_id]) for peer_id in page if peer_id in call.state.peers]
+    return Reply({"peers": shown, "total": total})
+
+
+async def read(call: Call) -> Reply:
+    grant = call.access.authorize(call.session, "peer.read", call.peer(call.path["id"]))
+    found = []
+    if call.access.may_also(grant, "peer.see_content"):
+        await bury_what_expired(call, grant)
+        found = await call.read(facts.facts_with_basis, grant)
+    grant.note(kind="peer", facts_served=len(found))
+    shown = [fact_object(fact, call.session.caller) for fact in found]
+    return Reply({"peer": peer_object(call, grant.target), "facts": shown})
+
+
+async def read_by_connection(call: Call) -> Reply:
+    grant = call.access.authorize(call.session, "peer.read", _by_connection(call, call.path["connection_id"]))
+    grant.note(kind="peer", facts_served=0)
+    return Reply({"peer": peer_object(call, grant.target)})
+
+
+def _wanted(call: Call) -> Peer:
+    """The peer as it would be: the one with this key, or a new one; so that the policy sees whom it is about."""
+    body = call.body
+    peer_type = body.choice("peer_type", PEER_TYPES)
+    peer_ref = body.text("peer_ref", longest=limits.REF_CHARACTERS)
+    connection_id = _connection_id(call, peer_type, peer_ref)
+    standing = call.state.peer_with_key(call.org.id, peer_type, peer_ref)
+    if standing is not None:
+        return standing if connection_id is None else replace(standing, connection_id=connection_id)
+    return Peer(new_id(), call.org.id, peer_type, peer_ref, None, connection_id, False, Pause(), call.now)
+
+
+def _connection_id(call: Call, peer_type: str, peer_ref: str) -> str | None:
+    """The connection that is named; the peer of a connection names it by its ref."""
+    named = call.body.optional_id("platform_connection_id")
+    found = call.connection(named or (peer_ref if peer_type == "platform_connection" else None))
+    if isinstance(found, PlatformConnection):
+        return found.id
+    if named is not None:
+        raise call.body.wrong("platform_connection_id", "a connection of this organisation")
+    return None
+
+
+def _by_connection(call: Call, connection_id: str) -> Peer | Missing:
+    """The peer of a connection. An unknown connection, a foreign one and one without a peer are the same."""
+    peer = call.state.peer_of_connection(connection_id) if is_id(connection_id) else None
+    if peer is None or peer.org_id != call.org.id:
+        return Missing("Peer", "-")
+    return peer
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "peer.create",
+        "POST",
+        "/v1/peers",
+        "Open a peer about a person, or add observers to it.",
+        create,
+        actions=("peer.create", "peer.set_observers"),
+        fields=("peer_type", "peer_ref", "display_name", "platform_connection_id", "observer_agent_ids"),
+    ),
+    Operation(
+        "peer.list",
+        "GET",
+        "/v1/peers",
+        "List peers: all of the organisation, or the ones about oneself.",
+        list_peers,
+        actions=("peer.list", "peer.list_own"),
+        query=("status", "limit", "offset"),
+        strict=True,
+    ),
+    Operation(
+        "peer.read",
+        "GET",
+        "/v1/peers/{id}",
+        "Read a peer with its facts.",
+        read,
+        actions=("peer.read", "peer.see_content"),
+    ),
+    Operation(
+        "peer.read_by_connection",
+        "GET",
+        "/v1/peers/by-connection/{connection_id}",
+        "Read the peer of a connection.",
+        read_by_connection,
+        actions=("peer.read",),
+    ),
+    *peer_context.OPERATIONS,
+)

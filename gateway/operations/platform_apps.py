@@ -1,0 +1,121 @@
+"""Platform applications of an organisation, and the templates they provision agents from."""
+
+from __future__ import annotations
+
+import re
+
+from gateway import limits
+from gateway.authn.keys import PLATFORM_KEY, mint_key
+from gateway.errors import Invalid
+from gateway.model.records import Credential, PlatformApp, PlatformTemplate
+from gateway.model.rules import parse_rules
+from gateway.operations.call import Call
+from gateway.operations.fields import Fields, new_id, stamp
+from gateway.operations.operation import Operation, Reply
+from gateway.store import platforms
+
+AGENTS_PER_TEMPLATE = 20
+SLUG_CHARACTERS = 64
+TEMPLATE_AGENT = ("name", "action_approval_policy")
+
+_SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+async def list_apps(call: Call) -> Reply:
+    grant = call.access.authorize(call.session, "platform_app.list", call.org)
+    apps = [app for app in list(call.state.apps.values()) if app.org_id == grant.target.id]
+    return Reply({"apps": [_app(app) for app in sorted(apps, key=lambda app: (app.created_at, app.id))]})
+
+
+async def create_app(call: Call) -> Reply:
+    name = call.body.text("name", longest=limits.NAME_CHARACTERS)
+    slug = call.body.text("slug", longest=SLUG_CHARACTERS)
+    if not _SLUG.fullmatch(slug):
+        raise call.body.wrong("slug", "a-z, 0-9 and single hyphens between them")
+    grant = call.access.authorize(call.session, "platform_app.create", call.org)
+    app = PlatformApp(new_id(), grant.target.id, name, slug, grant.caller.id, call.now)
+    secret, hashed = mint_key(PLATFORM_KEY)
+    key = Credential(new_id(), app.org_id, "Platform", app.id, "platform key", hashed, call.now, None)
+    await call.write_alone(platforms.add_app, grant, app, key)
+    return Reply({"app": _app(app), "api_key": secret}, 201)
+
+
+async def list_templates(call: Call) -> Reply:
+    grant = call.access.authorize(call.session, "platform_template.list", call.org)
+    templates = [template for template in list(call.state.templates.values()) if template.org_id == grant.target.id]
+    ordered = sorted(templates, key=lambda template: (template.created_at, template.id))
+    return Reply({"templates": [_template(template) for template in ordered]})
+
+
+async def create_template(call: Call) -> Reply:
+    name = call.body.text("name", longest=limits.NAME_CHARACTERS)
+    agents = tuple(_agent(entry) for entry in call.body.objects("agents", most=AGENTS_PER_TEMPLATE))
+    if not agents:
+        raise Invalid(f"`agents` must name 1 to {AGENTS_PER_TEMPLATE} agents", field="agents")
+    grant = call.access.authorize(call.session, "platform_template.create", call.org)
+    template = PlatformTemplate(new_id(), grant.target.id, name, agents, grant.caller.id, call.now)
+    await call.write(platforms.add_template, grant, template)
+    return Reply({"template": _template(template)}, 201)
+
+
+def _agent(entry: Fields) -> dict[str, object]:
+    entry.refuse_others(TEMPLATE_AGENT)
+    name = entry.text("name", longest=limits.NAME_CHARACTERS)
+    rules = parse_rules(entry.members.get("action_approval_policy"), field=entry.name("action_approval_policy"))
+    return {"name": name, "action_approval_policy": rules.source} if rules.source else {"name": name}
+
+
+def _app(app: PlatformApp) -> dict[str, object]:
+    return {"id": app.id, "name": app.name, "slug": app.slug, "created_by": app.created_by, "created_at": stamp(app.created_at)}
+
+
+def _template(template: PlatformTemplate) -> dict[str, object]:
+    return {
+        "id": template.id,
+        "name": template.name,
+        "agents": list(template.agents),
+        "created_by": template.created_by,
+        "created_at": stamp(template.created_at),
+    }
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "platform_app.list",
+        "GET",
+        "/v1/org/platform-apps",
+        "List the platform applications of the organisation.",
+        list_apps,
+        actions=("platform_app.list",),
+        strict=True,
+    ),
+    Operation(
+        "platform_app.create",
+        "POST",
+        "/v1/org/platform-apps",
+        "Register a platform application; its key is shown once.",
+        create_app,
+        actions=("platform_app.create",),
+        fields=("name", "slug"),
+        strict=True,
+    ),
+    Operation(
+        "platform_template.list",
+        "GET",
+        "/v1/org/platform-templates",
+        "List the templates that bootstraps provision agents from.",
+        list_templates,
+        actions=("platform_template.list",),
+        strict=True,
+    ),
+    Operation(
+        "platform_template.create",
+        "POST",
+        "/v1/org/platform-templates",
+        "Write a template: the agents a bootstrap provisions, and their policies.",
+        create_template,
+        actions=("platform_template.create",),
+        fields=("name", "agents"),
+        strict=True,
+    ),
+)

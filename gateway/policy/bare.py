@@ -1,0 +1,40 @@
+"""The yardstick: Cedar asked as bare as it can be asked, which is what a decision of the engine is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cedarpy
+
+from gateway.model.decision import Query
+from gateway.policy.bundle import Bundle
+from gateway.policy.context import Context
+from gateway.policy.slice import Slice
+from gateway.policy.value import uid_json
+
+
+def bare_question(bundle: Bundle, query: Query, slice: Slice, *, validated: bool = False) -> Callable[[], bool]:
+    """Returns a function that asks Cedar one query and says whether it allows it; for measuring, never for deciding.
+
+    Everything is made beforehand: the request, the partition of the action, the entities. What is left is
+    `cedarpy.is_authorized` itself, which checks nothing that the engine checks; `validated` makes it check the request
+    against the schema, as the engine does. Raises `KeyError` for an action that is unknown or that no policy names, and
+    `ValueRefused` for a context that Cedar cannot take.
+    """
+    partition = bundle.partitions[query.action]
+    if partition is None:
+        raise KeyError(query.action)
+    context = query.context if isinstance(query.context, Context) else Context(query.context)
+    request = {
+        "principal": uid_json(query.principal),
+        "action": uid_json(bundle.action_uids[query.action]),
+        "resource": uid_json(query.resource),
+        "context": context.text,
+    }
+
+    schema = bundle.schema if validated else None
+
+    def ask() -> bool:
+        return cedarpy.is_authorized(request, partition, slice.handle, schema).allowed
+
+    return ask

@@ -1,0 +1,202 @@
+"""Sweep: every fact derived again and every expired event buried, some peers to a transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from derive.bands import BANDS_VERSION
+from gateway.store.db import Database
+from gateway.store.derivation import DERIVATION_FAILED, Outcome, Standing, settle
+from gateway.store.retention import bury_expired
+from gateway.store.rows import Rows, Tx
+from gateway.store.writer import Unit
+
+#: Events to a transaction: enough that a commit costs little, few enough that other writers do not wait for long.
+CHUNK = 50_000
+
+PEERS = """SELECT peer_id, sum(n)::BIGINT FROM (
+  SELECT peer_id, count(*) AS n FROM events GROUP BY peer_id
+  UNION ALL SELECT peer_id, count(*) FROM facts GROUP BY peer_id
+  UNION ALL SELECT peer_id, count(*) FROM pending_buckets GROUP BY peer_id) AS held GROUP BY peer_id ORDER BY peer_id"""
+OWING = "SELECT peer_id, count(*) FROM pending_buckets GROUP BY peer_id ORDER BY peer_id"
+HISTORY = """SELECT peer_id, fact_key, id, event_type, decision, "at", source, org_id FROM events
+  WHERE learned AND fact_key IS NOT NULL AND peer_id IN (SELECT unnest($1::VARCHAR[]))
+UNION ALL SELECT peer_id, fact_key, id, event_type, decision, "at", NULL, NULL FROM provenance
+  WHERE kind = 'tombstone' AND peer_id IN (SELECT unnest($1::VARCHAR[])) ORDER BY peer_id, fact_key"""
+FACTS = """SELECT peer_id, fact_key, live, edited_by_human, bands_version, fact_value, confidence FROM facts
+  WHERE peer_id IN (SELECT unnest($1::VARCHAR[]))"""
+SUPPRESSED = "SELECT peer_id, fact_key FROM suppressions WHERE peer_id IN (SELECT unnest($1::VARCHAR[]))"
+OWED = "SELECT peer_id, fact_key FROM pending_buckets WHERE peer_id IN (SELECT unnest($1::VARCHAR[]))"
+MAKE = """INSERT INTO facts (peer_id, fact_key, org_id, live, fact_value, confidence, edited_by_human, disputed, replaced,
+  bands_version, updated_at) SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), unnest($3::VARCHAR[]), true,
+  unnest($4::VARCHAR[]), unnest($5::VARCHAR[]), false, false, NULL, $6::BIGINT, $7::TIMESTAMP"""
+CHANGE = """UPDATE facts SET live = true, fact_value = c.fact_value, confidence = c.confidence, bands_version = $5::BIGINT,
+  updated_at = $6::TIMESTAMP FROM (SELECT unnest($1::VARCHAR[]) AS peer_id, unnest($2::VARCHAR[]) AS fact_key,
+  unnest($3::VARCHAR[]) AS fact_value, unnest($4::VARCHAR[]) AS confidence) c
+  WHERE facts.peer_id = c.peer_id AND facts.fact_key = c.fact_key AND NOT facts.edited_by_human"""
+RETIRE = """UPDATE facts SET live = false, updated_at = $3::TIMESTAMP
+  FROM (SELECT unnest($1::VARCHAR[]) AS peer_id, unnest($2::VARCHAR[]) AS fact_key) c
+  WHERE facts.peer_id = c.peer_id AND facts.fact_key = c.fact_key AND NOT facts.edited_by_human"""
+OWE = """INSERT INTO pending_buckets (peer_id, fact_key, since)
+  SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), $3::TIMESTAMP ON CONFLICT DO NOTHING"""
+PAID = """DELETE FROM pending_buckets USING (SELECT unnest($1::VARCHAR[]) AS peer_id, unnest($2::VARCHAR[]) AS fact_key) c
+  WHERE pending_buckets.peer_id = c.peer_id AND pending_buckets.fact_key = c.fact_key"""
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep found and did, or would do: counts of peers, buckets, facts and events."""
+
+    peers: int = 0
+    buckets: int = 0
+    facts_made: int = 0
+    facts_changed: int = 0
+    facts_retired: int = 0
+    events_expired: int = 0
+    tombstones: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Swept) -> Swept:
+        return Swept(*(getattr(self, name) + getattr(other, name) for name in Swept.__slots__))
+
+
+class _DryRun(Exception):
+    """Ends a transaction that must leave no trace, with what it would have done."""
+
+    def __init__(self, swept: Swept) -> None:
+        super().__init__("dry run")
+        self.swept = swept
+
+
+async def derive_all(
+    database: Database,
+    now: datetime,
+    *,
+    dry_run: bool = False,
+    only_owed: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Swept:
+    """Derive every fact and bury what has expired, as of `now`; twice is once.
+
+    With `only_owed`, just the peers with buckets whose derivation failed. What still fails stays owed.
+    """
+    peers = await database.read(lambda rows: rows.all(OWING if only_owed else PEERS))
+    total, done = Swept(), 0
+    for chunk in _chunks(peers):
+        total += await _sweep(database, chunk, now, dry_run=dry_run)
+        done += len(chunk)
+        progress(f"{done} of {len(peers)} peers, {total.buckets} buckets")
+    return total
+
+
+def owed(rows: Rows) -> int:
+    """How many buckets wait for a derivation that failed."""
+    return int(rows.value("SELECT count(*) FROM pending_buckets"))
+
+
+async def _sweep(database: Database, peers: Sequence[str], now: datetime, *, dry_run: bool) -> Swept:
+    def run(tx: Tx) -> Swept:
+        swept = sweep_peers(tx, peers, now)
+        if dry_run:
+            raise _DryRun(swept)
+        return swept
+
+    try:
+        return await database.awrite(Unit(run, solo=True))
+    except _DryRun as ended:
+        return ended.swept
+
+
+def sweep_peers(tx: Tx, peers: Sequence[str], now: datetime) -> Swept:
+    """Derive and bury for some peers.
+
+    A bucket that is owed is derived with everything it holds, as it would have been in time; after that its expired events
+    are buried as well.
+    """
+    which = list(peers)
+    buried = bury_expired(tx, now, peers=which)
+    due = {(peer_id, key) for peer_id, key in tx.all(OWED, which)}
+    outcomes, failed = _outcomes(tx, which)
+    touched = _write(tx, outcomes, now)
+    paid = sorted(due - failed)
+    if paid:
+        tx.run(PAID, *_columns(paid))
+        later = bury_expired(tx, now, peers=which)
+        buried = type(buried)(buried.events + later.events, buried.tombstones + later.tombstones)
+    unheard = sorted(failed - due)
+    if unheard:
+        tx.run(OWE, *_columns(unheard), now)
+
+    def publish() -> None:
+        for peer_id in touched:
+            tx.state.facts_changed(peer_id)
+
+    tx.after_commit(publish)
+    kinds = Counter(outcome.kind for outcome, _ in outcomes.values())
+    return Swept(
+        peers=len(which),
+        buckets=len(outcomes) + len(failed),
+        facts_made=kinds["made"],
+        facts_changed=kinds["changed"],
+        facts_retired=kinds["retired"],
+        events_expired=buried.events,
+        tombstones=buried.tombstones,
+        failed=len(failed),
+    )
+
+
+def _outcomes(tx: Tx, peers: list[str]) -> tuple[dict[Key, tuple[Outcome, str]], set[Key]]:
+    """What becomes of each bucket, with its organisation; and which of them could not be derived."""
+    standing = {(row[0], row[1]): Standing(*row[2:]) for row in tx.all(FACTS, peers)}
+    suppressed = {(peer_id, key) for peer_id, key in tx.all(SUPPRESSED, peers)}
+    history: dict[Key, list[tuple[Any, ...]]] = {bucket: list(rows) for bucket, rows in groupby(tx.all(HISTORY, peers), itemgetter(0, 1))}
+    outcomes: dict[Key, tuple[Outcome, str]] = {}
+    failed: set[Key] = set()
+    for bucket in (standing.keys() | history.keys()) - suppressed:
+        rows = history.get(bucket, [])
+        try:
+            outcome = settle(bucket[1], standing.get(bucket), [row[2:7] for row in rows])
+        except DERIVATION_FAILED:
+            failed.add(bucket)
+        else:
+            outcomes[bucket] = (outcome, next((row[7] for row in rows if row[7] is not None), ""))
+    return outcomes, failed
+
+
+def _write(tx: Tx, outcomes: dict[Key, tuple[Outcome, str]], now: datetime) -> set[str]:
+    """Write what is not kept, and return whose facts changed."""
+    made = [(*key, org, o.fact_value, o.confidence) for key, (o, org) in outcomes.items() if o.kind == "made"]
+    changed = [(*key, o.fact_value, o.confidence) for key, (o, _) in outcomes.items() if o.kind == "changed"]
+    retired = [key for key, (o, _) in outcomes.items() if o.kind == "retired"]
+    if made:
+        tx.run(MAKE, *_columns(sorted(made)), BANDS_VERSION, now)
+    if changed:
+        tx.run(CHANGE, *_columns(changed), BANDS_VERSION, now)
+    if retired:
+        tx.run(RETIRE, *_columns(retired), now)
+    return {row[0] for row in (*made, *changed, *retired)}
+
+
+def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _chunks(peers: Sequence[tuple[str, int]]) -> Iterator[list[str]]:
+    chunk: list[str] = []
+    held = 0
+    for peer_id, count in peers:
+        chunk.append(peer_id)
+        held += count
+        if held >= CHUNK:
+            yield chunk
+            chunk, held = [], 0
+    if chunk:
+        yield chunk
