@@ -60,7 +60,7 @@ class Access:
         self._slices: OrderedDict[tuple[EntityUid, EntityUid, bool], _Compiled] = OrderedDict()
         self._moments: dict[tuple[str, datetime], Context] = {}
 
-    def authorize(self, session: Session, action: str, target: T, *, hide: bool = False) -> Grant[T]:
+    def authorize(self, session: Session, action: str, target: T | Missing, *, hide: bool = False) -> Grant[T]:
         """Decide `action` on `target` for the session's caller.
 
         Raises:
@@ -71,7 +71,7 @@ class Access:
         session.rows.append(row)
         return self._grant(session, action, target, verdict, row, hide=hide)
 
-    def authorize_first(self, session: Session, actions: Sequence[str], target: T) -> Grant[T]:
+    def authorize_first(self, session: Session, actions: Sequence[str], target: T | Missing) -> Grant[T]:
         """The first of `actions`, widest first, that is allowed; only the deciding answer is recorded."""
         for action in actions[:-1]:
             verdict, row = self._decide(session, session.caller, action, target)
@@ -113,7 +113,9 @@ class Access:
             session.rows.append(row)
         return verdict.allowed
 
-    def _grant(self, session: Session, action: str, target: T, verdict: Verdict, row: LogRow, *, hide: bool) -> Grant[T]:
+    def _grant(
+        self, session: Session, action: str, target: T | Missing, verdict: Verdict, row: LogRow, *, hide: bool
+    ) -> Grant[T]:
         if isinstance(target, Missing):
             raise NotFound
         if verdict.allowed:

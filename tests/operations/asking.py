@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pyotp
+from starlette.testclient import TestClient
 
+from gateway.web.app import create_app
+from gateway.wiring import OPERATIONS, open_services
 from tests.builders import Client, Gateway, done
 
 ABSENT = "00000000-0000-4000-8000-000000000000"
@@ -58,3 +62,12 @@ def actions(gateway: Gateway, **query: object) -> list[str]:
 def stored(gateway: Gateway, sql: str, *params: object) -> list[tuple[Any, ...]]:
     """Rows as the database holds them."""
     return gateway.services.database.read_sync(lambda rows: rows.all(sql, *params))
+
+
+def restart(gateway: Gateway) -> None:
+    """Close the data directory and open it again, with nothing in memory but what is stored."""
+    services = gateway.services
+    services.database.close()
+    gateway.services = open_services(services.settings, now=gateway.clock)
+    gateway.http = TestClient(create_app(gateway.services, OPERATIONS))
+    gateway.owner = replace(gateway.owner, http=gateway.http)

@@ -23,12 +23,16 @@ def fact_path(peer: Mapping[str, Any], key: str = KEY, rest: str = "") -> str:
     return path(peer, f"/facts/{quote(key, safe='')}{rest}")
 
 
-def post(agent: Client, peer: Mapping[str, Any], decision: str = "approved", payload: Mapping[str, object] = REFUND, **more: object) -> Response:
+def post(
+    agent: Client, peer: Mapping[str, Any], decision: str = "approved", payload: Mapping[str, object] = REFUND, **more: object
+) -> Response:
     content = {"action": "refund.create", "decision": decision, "payload": payload}
     return agent.post(path(peer, "/events"), {"event_type": "approval", "content": content, **more})
 
 
-def learn(agent: Client, peer: Mapping[str, Any], times: int, decision: str = "approved", payload: Mapping[str, object] = REFUND) -> list[str]:
+def learn(
+    agent: Client, peer: Mapping[str, Any], times: int, decision: str = "approved", payload: Mapping[str, object] = REFUND
+) -> list[str]:
     """Post the same decision some times; the ids of the events."""
     return [done(post(agent, peer, decision, payload), 201)["event_id"] for _ in range(times)]
 

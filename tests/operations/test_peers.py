@@ -113,7 +113,12 @@ def test_creating_a_peer_is_for_humans(gateway: Gateway) -> None:
 def test_the_list_holds_all_for_an_owner_and_ones_own_for_everyone_else(gateway: Gateway) -> None:
     own = gateway.peer()
     other = gateway.peer(gateway.auditor)
-    for client, expected in ((gateway.owner, [own, other]), (gateway.admin, [own, other]), (gateway.member, [own]), (gateway.security, [])):
+    for client, expected in (
+        (gateway.owner, [own, other]),
+        (gateway.admin, [own, other]),
+        (gateway.member, [own]),
+        (gateway.security, []),
+    ):
         assert done(client.get("/v1/peers"), 200) == {"peers": expected, "total": len(expected)}
     assert done(gateway.owner.get("/v1/peers", limit=1, offset=1), 200) == {"peers": [other], "total": 2}
     assert done(gateway.owner.get("/v1/peers", status="archived"), 200) == {"peers": [], "total": 0}
@@ -167,7 +172,13 @@ def test_another_observer_sees_neither_ids_nor_names_of_what_is_not_its_own(gate
     learn(a, peer, 3)
     done(gateway.member.patch(path(peer, "/facts"), {"fact_key": KEY, "fact_value": {"decision": "approved"}}), 200)
     [fact] = facts(b, peer)
-    seen = {"type": "event", "event_type": "approval", "decision": "approved", "at": "2026-03-04T10:00:00Z", "source": "agent:other"}
+    seen = {
+        "type": "event",
+        "event_type": "approval",
+        "decision": "approved",
+        "at": "2026-03-04T10:00:00Z",
+        "source": "agent:other",
+    }
     assert sorted(fact["provenance"], key=str) == sorted([seen] * 3 + [{"type": "human", "at": "2026-03-04T10:00:00Z"}], key=str)
 
 
@@ -253,7 +264,8 @@ def test_the_own_context_of_another_agent_is_forbidden_and_of_a_foreign_one_unkn
     agent, other, foreign = gateway.agent("a"), gateway.agent("b"), gateway.agent("f", by=gateway.other_owner)
     gateway.peer(observers=[agent, other])
     answers = {
-        client_id: agent.get(f"/v1/agents/{client_id}/peer-context").status_code for client_id in (other.id, foreign.id, UNKNOWN, "x")
+        client_id: agent.get(f"/v1/agents/{client_id}/peer-context").status_code
+        for client_id in (other.id, foreign.id, UNKNOWN, "x")
     }
     assert answers == {other.id: 403, foreign.id: 404, UNKNOWN: 404, "x": 404}
     assert gateway.owner.get(f"/v1/agents/{agent.id}/peer-context").status_code == 403

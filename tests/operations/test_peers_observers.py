@@ -60,7 +60,13 @@ def test_replacing_the_list_keeps_who_added_a_live_entry_and_when(gateway: Gatew
     gateway.clock.advance(timedelta(minutes=1))
     wanted = {"observers": [{"agent_id": b.id}, {"agent_id": a.id, "observer_expires_at": SOON}]}
     answer = done(gateway.member.put(path(peer, "/observers"), wanted), 200)
-    first = {"agent_id": a.id, "agent_name": "a", "added_by": gateway.owner.id, "added_at": "2026-03-04T10:00:00Z", "observer_expires_at": SOON}
+    first = {
+        "agent_id": a.id,
+        "agent_name": "a",
+        "added_by": gateway.owner.id,
+        "added_at": "2026-03-04T10:00:00Z",
+        "observer_expires_at": SOON,
+    }
     second = {
         "agent_id": b.id,
         "agent_name": "b",
@@ -146,6 +152,8 @@ def test_agents_and_other_members_neither_see_nor_set_the_list(gateway: Gateway)
 def test_the_list_outlives_a_restart(gateway: Gateway) -> None:
     agent = gateway.agent("a")
     peer = gateway.peer(observers=[agent])
-    rows = gateway.services.database.read_sync(lambda rows: rows.all("SELECT peer_id, agent_id, added_by, expires_at FROM observers"))
+    rows = gateway.services.database.read_sync(
+        lambda rows: rows.all("SELECT peer_id, agent_id, added_by, expires_at FROM observers")
+    )
     assert rows == [(peer["id"], agent.id, gateway.owner.id, None)]
     assert context(agent, peer)["facts_available"] == 0

@@ -1,0 +1,44 @@
+"""Sweeps: the work that a serving process does by itself, each as often as it must be done."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from gateway.operations.call import Services
+from gateway.store import approval_outcomes, retention, sweep
+from gateway.store.rows import Tx
+from gateway.store.writer import Unit
+from gateway.web.server import Sweep
+
+EXPIRY_EVERY = timedelta(minutes=1)
+#: A derivation that failed is tried again this often; it stays visible in the meantime.
+OWED_EVERY = timedelta(hours=1)
+RETENTION_EVERY = timedelta(days=1)
+
+
+def sweeps(services: Services) -> tuple[Sweep, ...]:
+    """Everything that is swept."""
+    database = services.database
+
+    async def expire_approvals() -> None:
+        now = services.clock()
+        if await database.read(lambda rows: approval_outcomes.due(rows, now)):
+            bundle = services.access.engine.bundle.hash
+            await database.awrite(Unit(lambda tx: approval_outcomes.expire_due(tx, now, bundle=bundle), solo=True))
+
+    async def derive_owed() -> None:
+        await sweep.derive_all(database, services.clock(), only_owed=True)
+
+    async def bury_old_events() -> None:
+        now = services.clock()
+
+        def bury(tx: Tx) -> None:
+            retention.bury_expired(tx, now)
+
+        await database.awrite(Unit(bury, solo=True))
+
+    return (
+        Sweep("approval expiry", EXPIRY_EVERY, expire_approvals),
+        Sweep("owed derivations", OWED_EVERY, derive_owed),
+        Sweep("retention", RETENTION_EVERY, bury_old_events),
+    )

@@ -1,0 +1,107 @@
+"""A body for each operation that reads one: every field it declares, each with a value it takes."""
+
+from __future__ import annotations
+
+from gateway.operations.operation import Operation
+
+SOME_ID = "00000000-0000-4000-8000-000000000000"
+RULES = {"default_mode": "approve", "rules": [{"action_type": "refund.create", "mode": "allow"}]}
+PAYLOAD = {"amount_usd": "12.50", "recipient": "a@b.example"}
+REQUEST = {
+    "action": "refund.create",
+    "target_type": "order",
+    "target_id": "1",
+    "summary": {"title": "t", "body": "b", "fields": []},
+    "payload": PAYLOAD,
+    "reason": "because",
+    "declared_risk_tier": 2,
+    "risk_tier": 2,
+}
+AGENT = {
+    "name": "n",
+    "description": "d",
+    "action_approval_policy": RULES,
+    "token_ttl_seconds": 600,
+    "auth_method": "api_key",
+    "intents_api_enabled": False,
+    "shroud_enabled": False,
+    "scopes": ["a"],
+    "vault_ids": ["a"],
+    "memory_namespace_allowlist": ["a"],
+    "api_key_expires_at": "2030-01-31T12:00:00Z",
+}
+CHILD = {name: AGENT[name] for name in AGENT if name in "name description scopes vault_ids memory_namespace_allowlist".split()}
+
+BODIES: dict[str, dict[str, object]] = {
+    "session.sign_in": {"email": "a@b.example", "password": "a wrong password"},
+    "session.exchange_human_key": {"api_key": "1ck_none"},
+    "session.exchange_agent_key": {"api_key": "ocv_none", "agent_id": SOME_ID},
+    "session.claim": {"claim_token": "ct_none", "password": "a new long password"},
+    "key.create": {"name": "n", "expires_at": "2030-01-31T12:00:00Z"},
+    "me.reauth_begin": {"method": "password", "purpose": "peer.export"},
+    "me.reauth_complete": {"method": "password", "purpose": "peer.export", "password": "a wrong password", "code": "000000"},
+    "me.totp_enrol": {"code": "000000"},
+    "me.totp_remove": {"code": "000000"},
+    "member.add": {"email": "new@b.example", "role": "member", "display_name": "n"},
+    "member.update": {"role": "member"},
+    "settings.update": {
+        "guardrail_changes_require_approval": "false",
+        "guardrail_changes_require_step_up": "false",
+        "auto_approve": "false",
+        "learn_from_posted_events": "true",
+        "policy_promotions_need_two": "false",
+        "sensitive_actions": ["a.b"],
+        "time_zone": "UTC",
+        "key": "auto_approve",
+        "value": "false",
+        "approval_id": SOME_ID,
+    },
+    "agent.create": AGENT,
+    "agent.update": {**AGENT, "is_active": True, "approval_id": SOME_ID},
+    "agent.rotate_key": {"api_key_expires_at": "2030-01-31T12:00:00Z"},
+    "agent.create_child": {
+        **CHILD,
+        "action_approval_policy": RULES,
+        "expires_at": "2030-01-31T12:00:00Z",
+        "approval_id": SOME_ID,
+    },
+    "approval.request": REQUEST,
+    "approval.request_alias": REQUEST,
+    "approval.decide": {"decision": "approve", "reason": "because"},
+    "approval.approve": {"reason": "because"},
+    "approval.deny": {"reason": "because"},
+    "approval.cancel": {"reason": "because"},
+    "peer.create": {
+        "peer_type": "external",
+        "peer_ref": "r",
+        "display_name": "n",
+        "platform_connection_id": None,
+        "observer_agent_ids": [],
+    },
+    "peer.set_observers": {"observers": []},
+    "peer.record_event": {
+        "event_type": "approval",
+        "content": {"action": "refund.create", "decision": "approved", "payload": PAYLOAD},
+        "event_id": "e",
+    },
+    "peer.edit_fact": {"fact_key": "k", "fact_value": {"text": "likes tea"}},
+    "peer.dispute_fact": {"reason": "because"},
+    "peer.predict": {
+        "action_type": "refund.create",
+        "effective_risk_tier": 1,
+        "payload": PAYLOAD,
+        "agent_id": SOME_ID,
+    },
+    "peer.ask_me": {"agent_id": SOME_ID},
+    "peer.set_pause": {"reading": True, "learning": False, "until": "2030-01-31T12:00:00Z"},
+    "platform_app.create": {"name": "n", "slug": "s"},
+    "platform_template.create": {"name": "n", "agents": [{"name": "a"}]},
+    "platform.upsert_user": {"email": "user@b.example", "subject_token": None},
+    "platform.bootstrap": {"template_id": SOME_ID, "parameters": {}, "return_to": "https://a.example/"},
+    "admin.derive": {"dry_run": True},
+}
+
+
+def body_of(operation: Operation) -> dict[str, object] | None:
+    """A body with every declared field, or None for an operation that reads none."""
+    return dict(BODIES[operation.name]) if operation.fields else None

@@ -1,0 +1,200 @@
+"""Hostile bodies for every operation that reads one: a plain refusal, and nothing half done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gateway.operations.operation import Operation
+from gateway.operations.registry import OPERATIONS
+from gateway.store.rows import Rows
+from tests.builders import Client, Gateway, Response, done
+from tests.web.samples import BODIES, RULES, SOME_ID, body_of
+from tests.web.test_routes import check_answer, decisions_of, named
+
+READING = [operation for operation in OPERATIONS if operation.fields]
+#: Values by the JSON text they are sent as.
+VALUES = {
+    "a word": '"x"',
+    "a number": "7",
+    "a fraction": "7.5",
+    "true": "true",
+    "null": "null",
+    "a list": "[1]",
+    "an empty list": "[]",
+    "an object": '{"$ne": ""}',
+    "an empty object": "{}",
+    "10^30": "1" + "0" * 30,
+    "a long number": "9" * 5_000,
+    "a negative number": "-1",
+    "an endless fraction": "1e308",
+    "an empty string": '""',
+    "blanks": '"  \\t\\n"',
+    "a long string": json.dumps("é" * 100_000),
+    "a right-to-left override": '"\\u202eabc"',
+}
+#: Values that no member anywhere may have.
+NEVER = {
+    "NaN": "NaN",
+    "an infinity": "-Infinity",
+    "an overflow": "1e999",
+    "a lone surrogate": '"\\ud800"',
+    "a lone surrogate inside": '{"a": ["\\udfff"]}',
+    "a NUL": '"a\\u0000"',
+    "a key twice": '{"a": 1, "a": 2}',
+    "a hundred levels": "[" * 100 + "]" * 100,
+    "an entity": '{"__entity": {"type": "Human", "id": "x"}}',
+    "an extension": '{"a": [{"__extn": {"fn": "ip", "arg": "::1"}}]}',
+    "an expression": '{"__expr": "true"}',
+}
+WHOLE = {
+    "nothing but a type": (b"", "application/json", None),
+    "an empty object": (b"{}", "application/json", None),
+    "an array": (b"[]", "application/json", 400),
+    "a string": (b'"x"', "application/json", 400),
+    "null": (b"null", "application/json", 400),
+    "half an object": (b'{"a": ', "application/json", 400),
+    "no UTF-8": (b'{"a": "\xff"}', "application/json", 400),
+    "a byte order mark": (b"\xef\xbb\xbf{}", "application/json", 400),
+    "UTF-16": ("{}".encode("utf-16"), "application/json", 400),
+    "a form": (b"a=b", "application/x-www-form-urlencoded", 400),
+    "plain text": (b"{}", "text/plain", 400),
+    "no type": (b"{}", None, 400),
+    "300 KiB": (b'{"a": "' + b"x" * (300 * 1024) + b'"}', "application/json", 413),
+    "a hundred levels": (b'{"a":' * 100 + b"1" + b"}" * 100, "application/json", 400),
+    "only openings": (b"[" * 200_000, "application/json", 400),
+}
+#: Fields that take any object: what is inside is the caller's own.
+FREE = {
+    ("approval.request", "summary"),
+    ("approval.request_alias", "summary"),
+    ("platform.bootstrap", "parameters"),
+}
+
+
+def tables(rows: Rows) -> dict[str, int]:
+    """The rows of every table but the log's own."""
+    names = [name for (name,) in rows.all("SELECT table_name FROM duckdb_tables() ORDER BY table_name")]
+    asked = " UNION ALL ".join(f"SELECT '{name}', count(*) FROM \"{name}\"" for name in names if name not in ("log", "slices"))
+    return dict(rows.all(asked))
+
+
+class Scene:
+    """A gateway with an object of every kind, so that a body meets more than a 404, and who may act on each."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        agent = gateway.agent(policy=RULES)
+        peer = gateway.peer(observers=[agent])
+        app = done(gateway.owner.post("/v1/org/platform-apps", {"name": "app", "slug": "app"}), 201)
+        platform = Client(gateway.http, "platform", app["api_key"])
+        user = done(platform.post("/v1/platform/users/upsert", {"email": "user@sample.example"}), 201)
+        done(gateway.owner.patch(f"/v1/peers/{peer['id']}/facts", {"fact_key": "k", "fact_value": {"text": "t"}}), 200)
+        self.who: dict[str, Client] = {"approval.request": agent, "approval.request_alias": agent, "peer.record_event": agent}
+        self.who |= {"peer.predict": agent, "platform.upsert_user": platform, "platform.bootstrap": platform}
+        self.ids = {
+            "{id}": peer["id"],
+            "{agent_id}": agent.id,
+            "{approval_id}": done(agent.post("/v1/approvals/request", BODIES["approval.request"]), 202)["id"],
+            "{key}": "k",
+            "{connection_id}": user["connection_id"],
+        }
+
+    def path(self, operation: Operation) -> str:
+        path = operation.path
+        if operation.name.startswith("member."):
+            path = path.replace("{id}", self.gateway.member.id)
+        for name, found_id in self.ids.items():
+            path = path.replace(name, found_id)
+        return path
+
+    def send(self, operation: Operation, request_id: str, body: bytes, kind: str | None = "application/json") -> Response:
+        client = self.who.get(operation.name, self.gateway.owner)
+        headers = {"Authorization": f"Bearer {client.key}", "X-Request-Id": request_id}
+        if kind is not None:
+            headers["Content-Type"] = kind
+        return client.http.request(operation.method, self.path(operation), content=body, headers=headers)
+
+    def counts(self) -> dict[str, int]:
+        return self.gateway.services.database.read_sync(tables)
+
+
+@pytest.fixture(scope="module")
+def scene(gateway: Gateway) -> Scene:
+    return Scene(gateway)
+
+
+def with_member(body: dict[str, Any], field: str, text: str) -> bytes:
+    members = [f"{json.dumps(name)}: {text if name == field else json.dumps(value)}" for name, value in body.items()]
+    return ("{" + ", ".join(members) + "}").encode()
+
+
+def altered(operation: Operation, values: dict[str, str]) -> Iterator[tuple[str, str, bytes]]:
+    body = body_of(operation) or {}
+    for field in operation.fields:
+        for kind, text in values.items():
+            yield field, kind, with_member(body, field, text)
+
+
+@pytest.mark.parametrize("operation", READING, ids=named)
+def test_a_value_that_no_member_may_have_is_a_400_that_changes_nothing(scene: Scene, operation: Operation) -> None:
+    before = scene.counts()
+    for field, kind, body in altered(operation, NEVER):
+        made = scene.send(operation, "never", body)
+        check_answer(made)
+        assert made.status_code == 400, (field, kind, made.text)
+    assert scene.counts() == before
+    assert decisions_of(scene.gateway, "never") == 0
+
+
+@pytest.mark.parametrize("operation", READING, ids=named)
+def test_a_body_that_is_no_object_in_json_is_a_400_and_one_too_large_a_413(scene: Scene, operation: Operation) -> None:
+    before = scene.counts()
+    for what, (body, kind, status) in WHOLE.items():
+        made = scene.send(operation, "whole", body, kind)
+        check_answer(made)
+        if status is not None:
+            assert made.status_code == status, (what, made.text)
+        if made.status_code in (400, 413):
+            assert scene.counts() == before, what
+        else:
+            before = scene.counts()
+
+
+@pytest.mark.parametrize("operation", READING, ids=named)
+def test_a_field_of_the_wrong_type_is_a_400_that_names_it_and_changes_nothing(scene: Scene, operation: Operation) -> None:
+    sample = body_of(operation) or {}
+    problems = []
+    before = scene.counts()
+    for field, kind, body in altered(operation, VALUES):
+        request_id = f"{operation.name}.{field}.{abs(hash(kind))}"
+        made = scene.send(operation, request_id, body)
+        check_answer(made)
+        if made.status_code in (400, 413):
+            if scene.counts() != before:
+                problems.append((field, kind, "changed something"))
+            if made.status_code == 400 and decisions_of(scene.gateway, request_id) and operation.public is None:
+                problems.append((field, kind, f"decided before it was read: {made.text}"))
+            continue
+        before = scene.counts()
+        if operation.public is None and made.status_code != 401 and not decisions_of(scene.gateway, request_id):
+            problems.append((field, kind, f"no decision: {made.status_code}"))
+        if wrong_type(sample[field], VALUES[kind]) and (operation.name, field) not in FREE:
+            problems.append((field, kind, f"{made.status_code} {made.text[:200]}"))
+    assert problems == []
+
+
+def wrong_type(right: object, text: str) -> bool:
+    """Whether a JSON text is of another type than a right value, absent being right everywhere."""
+    sent = json.loads(text)
+    if sent is None or right is None:
+        return False
+    return type(sent) is not type(right)
+
+
+def test_an_id_in_a_body_that_is_no_id_is_a_400(scene: Scene) -> None:
+    made = scene.gateway.owner.post("/v1/peers", {**BODIES["peer.create"], "observer_agent_ids": [SOME_ID, "x"]})
+    assert (made.status_code, list(made.json()["fields"])) == (400, ["observer_agent_ids[1]"])
