@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 from zoneinfo import ZoneInfo
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from gateway.errors import Forbidden, NotFound
 from gateway.model.caller import Caller
 from gateway.model.decision import DenyKind, Query, Reason, Verdict
-from gateway.model.entity import EntityUid
+from gateway.model.entity import EntityUid, Value
 from gateway.model.evidence import LogRow
 from gateway.model.grant import Grant, Session
 from gateway.model.proposal import Proposal
@@ -27,6 +27,8 @@ T = TypeVar("T", bound=Target | Proposal)
 
 #: Compiled slices kept for the (principal, resource) pairs asked about last; one is some kilobytes.
 CACHED_SLICES = 16_384
+#: Moments kept, one a minute and time zone.
+CACHED_MOMENTS = 64
 NO_POLICY_PERMITS = "no policy permits this"
 
 
@@ -41,16 +43,34 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
+    """A slice and what it was made from.
+
+    `target` is part of that: an approval is read from the store and a peer can be asked about as it would be, so that one
+    uid may stand for different targets under one version.
+    """
+
+    target: Target | None
     version: int
     valid_until: datetime | None
     slice: Slice
+
+    def stands(self, target: Target | None, version: int, now: datetime) -> bool:
+        return self.version == version and (self.valid_until is None or now < self.valid_until) and self.target == target
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """The context of the decisions of one minute, as Cedar takes it and as the log shows it."""
+
+    context: Context
+    shown: Mapping[str, object]
 
 
 class Access:
     """Asks the engine over the entities of the authorization state; the only maker of a `Grant`.
 
-    A compiled slice is kept while the state's version stands and no lease or pause in it has ended. A decision and its
-    record are never kept.
+    A compiled slice is kept while its target and the state's version stand and no lease, pause or lifetime in it has
+    ended. A decision and its record are never kept.
     """
 
     def __init__(self, engine: PolicyEngine, state: State) -> None:
@@ -58,7 +78,7 @@ class Access:
         self._state = state
         self._compiler = Compiler(state)
         self._slices: OrderedDict[tuple[EntityUid, EntityUid, bool], _Compiled] = OrderedDict()
-        self._moments: dict[tuple[str, datetime], Context] = {}
+        self._moments: dict[tuple[str, datetime], _Moment] = {}
 
     def authorize(self, session: Session, action: str, target: T | Missing, *, hide: bool = False) -> Grant[T]:
         """Decide `action` on `target` for the session's caller.
@@ -101,16 +121,17 @@ class Access:
     def may_also(self, grant: Grant[T], action: str) -> bool:
         """A second question inside a granted one, over the same slice.
 
-        A yes is noted on the grant's row; a no is a row of its own.
+        A yes is noted on the grant's row. A no is a row of its own, and so is a yes when that row is in the log already or
+        was decided over another slice.
         """
-        session = grant.session
-        target = grant.target
-        verdict, row = self._decide(session, session.caller, action, target)
-        if verdict.allowed:
-            grant.note(also=[{"action": action, "policies": list(verdict.policies)}])
+        session, decision = grant.session, grant.decision
+        verdict, row = self._decide(session, session.caller, action, grant.target)
+        waits = any(waiting is decision for waiting in session.rows)
+        if verdict.allowed and waits and row.slices == decision.slices:
+            known = decision.details.get("also")
+            grant.note(also=[*(known if isinstance(known, list) else ()), {"action": action, "policies": list(verdict.policies)}])
         else:
-            row.details["within"] = grant.action  # type: ignore[index]  # a dict until the row is chained
-            session.rows.append(row)
+            session.rows.append(replace(row, details={**row.details, "within": grant.action}))
         return verdict.allowed
 
     def _grant(
@@ -130,46 +151,46 @@ class Access:
     def _decide(self, session: Session, principal: Caller, action: str, target: Target | Proposal) -> tuple[Verdict, LogRow]:
         if isinstance(target, Proposal):
             return self._decide_proposal(session, principal, action, target, person_paused=False)
-        compiled = self._slice(principal, target, session.now)
-        return self._ask(session, principal, action, uid_of(target), compiled)
+        compiled = self._compiled(principal, target, session.now)
+        return self._ask(session, principal, action, uid_of(target), compiled.version, compiled.slice)
 
     def _decide_proposal(
         self, session: Session, principal: Caller, action: str, proposal: Proposal, *, person_paused: bool
     ) -> tuple[Verdict, LogRow]:
-        authority = self._slice(principal, None, session.now)
+        authority = self._compiled(principal, None, session.now)
         entity = proposal_entity(proposal, principal.org_id, person_paused=person_paused)
-        return self._ask(session, principal, action, entity.uid, authority, self.engine.extend(authority, entity))
+        extended = self.engine.extend(authority.slice, entity)
+        return self._ask(session, principal, action, entity.uid, authority.version, authority.slice, extended)
 
-    def _slice(self, principal: Caller, target: Target | None, now: datetime) -> Slice:
+    def _compiled(self, principal: Caller, target: Target | None, now: datetime) -> _Compiled:
         key = (principal.uid, uid_of(target) if target is not None else principal.uid, target is None)
-        version = self._state.version
+        version = self._state.version  # read first: what changes meanwhile makes the next look-up compile again
         kept = self._slices.get(key)
-        if kept is not None and kept.version == version and (kept.valid_until is None or now < kept.valid_until):
+        if kept is not None and kept.stands(target, version, now):
             self._slices.move_to_end(key)
-            return kept.slice
+            return kept
         if target is None:
             entities, valid_until = self._compiler.compile_authority(principal, principal.org_id, now)
         else:
             entities, valid_until = self._compiler.compile(principal, target, now)
-        made = self.engine.slice(*entities)
-        self._slices[key] = _Compiled(version, valid_until, made)
+        made = self._slices[key] = _Compiled(target, version, valid_until, self.engine.slice(*entities))
         if len(self._slices) > CACHED_SLICES:
             self._slices.popitem(last=False)
         return made
 
     def _ask(
-        self, session: Session, principal: Caller, action: str, resource: EntityUid, *slices: Slice
+        self, session: Session, principal: Caller, action: str, resource: EntityUid, version: int, *slices: Slice
     ) -> tuple[Verdict, LogRow]:
         """Ask over the last of `slices`, which holds the ones before it; all of them go on record."""
-        context = self._moment(principal.org_id, session.now)
-        verdict = self.engine.decide(Query(principal.uid, action, resource, context), slices[-1])
+        moment = self._moment(principal.org_id, session.now)
+        verdict = self.engine.decide(Query(principal.uid, action, resource, moment.context), slices[-1])
         kind = verdict.deny_kind
         if kind is DenyKind.FORBIDDEN and any(reason.code == DenyKind.PAUSED for reason in verdict.reasons):
             kind = DenyKind.PAUSED
-        details: dict[str, object] = {"context": _readable(context)}
+        details: dict[str, object] = {"context": moment.shown}
         if verdict.errors:
             details["errors"] = list(verdict.errors)
-        if principal is not session.caller:
+        if principal.uid != session.caller.uid:
             details["asked_by"] = str(session.caller.uid)
         return verdict, LogRow(
             kind="decision",
@@ -185,33 +206,35 @@ class Access:
             deny_kind=kind.value if kind is not None else None,
             policies=verdict.policies,
             bundle=self.engine.bundle.hash,
-            data_version=self._state.version,
+            data_version=version,
             slices=slices[-1].hashes,
             request_id=session.request_id,
             details=details,
             slice_bodies={kept.hash: kept.text for kept in slices},
         )
 
-    def _moment(self, org_id: str, now: datetime) -> Context:
-        """The context of a decision: `now` in whole minutes and the clock on the organisation's wall."""
+    def _moment(self, org_id: str, now: datetime) -> _Moment:
+        """The moment of a decision: `now` in whole minutes and the clock on the organisation's wall."""
         org = self._state.orgs.get(org_id)
         zone = org.settings.time_zone if org is not None else "UTC"
         minute = now.replace(second=0, microsecond=0)
-        key = (zone, minute)
-        moment = self._moments.get(key)
+        moment = self._moments.get((zone, minute))
         if moment is None:
-            if len(self._moments) > 64:
+            if len(self._moments) >= CACHED_MOMENTS:
                 self._moments.clear()
-            local = minute.astimezone(ZoneInfo(zone))
-            clock = {"minute": local.hour * 60 + local.minute, "weekday": local.isoweekday(), "date": local.date().isoformat()}
-            moment = self._moments[key] = Context({"now": minute, "clock": clock})
+            moment = self._moments[zone, minute] = _read_clock(minute, ZoneInfo(zone))
         return moment
 
 
-def _readable(context: Context) -> dict[str, object]:
-    now = context["now"]
-    assert isinstance(now, datetime)
-    return {"now": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "clock": context["clock"]}
+def _read_clock(minute: datetime, zone: ZoneInfo) -> _Moment:
+    local = minute.astimezone(zone)
+    clock: Mapping[str, Value] = {
+        "minute": local.hour * 60 + local.minute,
+        "weekday": local.isoweekday(),
+        "date": local.date().isoformat(),
+    }
+    shown = {"now": minute.strftime("%Y-%m-%dT%H:%M:%SZ"), "clock": clock}
+    return _Moment(Context({"now": minute, "clock": clock}), shown)
 
 
 def _ruling(verdict: Verdict, row: LogRow) -> Ruling:

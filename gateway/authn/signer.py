@@ -104,6 +104,14 @@ class Signer:
         self._keys, self._signing = rotated._keys, rotated._signing
         return new.kid
 
+    def copy_to(self, data: Path) -> None:
+        """Write the keys, private halves included, into another data directory: a backup that is served signs on with them.
+
+        Raises:
+            KeyFileError: there is a key file already.
+        """
+        write_new(data / FILE, self._written())
+
     def sign(self, claims: Claims, scopes: list[str]) -> str:
         """A token with these claims."""
         key = self._keys[self._signing]

@@ -6,59 +6,80 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from gateway.cli.exits import FINDING, REFUSED, USAGE, CommandError
+from gateway.cli.exits import FINDING, USAGE, CommandError
+from gateway.cli.opening import find_settings, opened
+from gateway.web.app import create_app
+from gateway.wiring import OPERATIONS
 
 TIMEOUT_SECONDS = 60.0
+PRIVATE_DIRECTORY, PRIVATE_FILE, OTHERS = 0o700, 0o600, 0o077
+#: Answers that say the request itself is wrong, as a command line can be.
+BAD_REQUEST = (400, 413)
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
     """Where the gateway is and which key is shown to it. Without a URL, `data` is opened in this process."""
 
-    key: str
+    key: str = field(repr=False)
     url: str | None
     data: Path | None
 
 
 def login_file() -> Path:
     """Where `peergate login` keeps a URL and a key, readable by their owner only."""
-    base = os.environ.get("PEERGATE_CONFIG") or os.path.join(os.environ.get("XDG_CONFIG_HOME") or "~/.config", "peergate")
-    return Path(base).expanduser() / "login.json"
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "peergate" / "login.json"
 
 
 def find_connection(url: str | None, key: str | None, data: str | None) -> Connection:
     """From flags, then `PEERGATE_URL` and `PEERGATE_KEY`, then what `peergate login` stored.
 
+    INVARIANT: a stored key is shown to no other address than the one it was stored with.
+
     Raises:
         CommandError: no key, or neither a URL nor a data directory.
     """
-    stored: dict[str, str] = {}
-    if login_file().exists():
-        stored = json.loads(login_file().read_text("utf-8"))
-    key = key or os.environ.get("PEERGATE_KEY") or stored.get("key")
+    stored = _stored_login()
+    named = url or os.environ.get("PEERGATE_URL")
+    address = None if data else checked_url(named or stored.get("url") or "")
+    key = key or os.environ.get("PEERGATE_KEY") or (stored.get("key") if data or address == stored.get("url") else None)
     if not key:
-        raise CommandError("no key: set PEERGATE_KEY, or run `peergate login`", USAGE)
-    if data:
-        return Connection(key, None, Path(data))
-    url = url or os.environ.get("PEERGATE_URL") or stored.get("url")
+        raise CommandError(f"no key for {address or data}: set PEERGATE_KEY, or run `peergate login`", USAGE)
+    return Connection(key, address, Path(data) if data else None)
+
+
+def checked_url(url: str) -> str:
+    """An address without the slash at its end.
+
+    Raises:
+        CommandError: there is none, or it is not an http or https address.
+    """
     if not url:
         raise CommandError("no gateway: set PEERGATE_URL, run `peergate login`, or name a stopped one with --data DIR", USAGE)
-    return Connection(key, url.rstrip("/"), None)
+    if not url.startswith(("http://", "https://")):
+        raise CommandError(f"a gateway's address starts with http:// or https://, got `{url}`", USAGE)
+    return url.rstrip("/")
+
+
+def who_path(key: str) -> str:
+    """Where the holder of a key reads about themselves."""
+    return "/v1/agents/me" if key.startswith("ocv_") else "/v1/auth/me"
 
 
 def store_login(url: str, key: str) -> Path:
     """Keep a URL and a key for later commands, 0600."""
     path = login_file()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), 0o600)
+        os.fchmod(file.fileno(), PRIVATE_FILE)
         json.dump({"url": url, "key": key}, file)
     return path
 
@@ -77,50 +98,60 @@ def call(
     Raises:
         CommandError: the gateway cannot be reached or said no; its sentence, and what to do next when it knows.
     """
-    sent = {"Authorization": f"Bearer {connection.key}", **(headers or {})}
-    shown = {name: value for name, value in (query or {}).items() if value is not None}
-    if connection.data is not None:
-        answer = asyncio.run(_in_process(connection.data, method, path, shown, body, sent))
-    else:
-        try:
-            answer = httpx.request(
-                method, f"{connection.url}{path}", params=shown, json=body, headers=sent, timeout=TIMEOUT_SECONDS
-            )
-        except httpx.HTTPError as wrong:
-            raise CommandError(f"the gateway at {connection.url} does not answer: {wrong}") from wrong
-    return _result(answer)
+    try:
+        sent = {"Authorization": f"Bearer {connection.key}", **(headers or {})}
+        if connection.data is not None:
+            return _result(_in_process(connection.data, method, path, query, body, sent))
+        url = f"{connection.url}{path}"
+        return _result(httpx.request(method, url, params=query, json=body, headers=sent, timeout=TIMEOUT_SECONDS))
+    except UnicodeEncodeError as wrong:
+        raise CommandError("a key and a confirmation are of ASCII characters", USAGE) from wrong
+    except (httpx.HTTPError, httpx.InvalidURL) as wrong:
+        raise CommandError(f"the gateway at {connection.url} does not answer: {wrong}") from wrong
 
 
-async def _in_process(
-    data: Path, method: str, path: str, query: Mapping[str, Any], body: Mapping[str, Any] | None, headers: Mapping[str, str]
+def _in_process(
+    data: Path,
+    method: str,
+    path: str,
+    query: Mapping[str, Any] | None,
+    body: Mapping[str, Any] | None,
+    headers: Mapping[str, str],
 ) -> httpx.Response:
-    from gateway.config import load
-    from gateway.store.faults import StoreRefused
-    from gateway.web.app import create_app
-    from gateway.wiring import OPERATIONS, open_services
+    with opened(find_settings({"data": data})) as services:
 
-    try:
-        services = open_services(load({"data": data}, {}))
-    except StoreRefused as refused:
-        raise CommandError(str(refused), REFUSED) from refused
-    try:
-        transport = httpx.ASGITransport(create_app(services, OPERATIONS))
-        async with httpx.AsyncClient(transport=transport, base_url="http://local") as client:
-            return await client.request(method, path, params=query, json=body, headers=headers)
-    finally:
-        services.database.close()
+        async def ask() -> httpx.Response:
+            transport = httpx.ASGITransport(create_app(services, OPERATIONS))
+            async with httpx.AsyncClient(transport=transport, base_url="http://local") as client:
+                return await client.request(method, path, params=query, json=body, headers=headers)
+
+        return asyncio.run(ask())
 
 
 def _result(answer: httpx.Response) -> Any:
-    if answer.is_success:
-        return answer.json() if answer.content else None
     try:
-        problem = answer.json()
-    except json.JSONDecodeError:
-        problem = {}
-    sentence = problem.get("detail") or f"the gateway answered {answer.status_code}"
+        content = answer.json() if answer.content else None
+    except ValueError as wrong:
+        raise CommandError(f"what answers there is no gateway: status {answer.status_code}, and no JSON") from wrong
+    if answer.is_success:
+        return content
+    problem = content if isinstance(content, dict) else {}
+    sentence = str(problem.get("detail") or f"the gateway answered {answer.status_code}")
     if problem.get("next"):
         sentence += f"\n{problem['next']}"
     if problem.get("decision_id"):
         sentence += f"\ndecision {problem['decision_id']}"
-    raise CommandError(sentence, FINDING)
+    raise CommandError(sentence, USAGE if answer.status_code in BAD_REQUEST else FINDING)
+
+
+def _stored_login() -> dict[str, str]:
+    path = login_file()
+    if not path.exists():
+        return {}
+    if path.stat().st_mode & OTHERS:
+        raise CommandError(f"{path} can be read by other users of this machine: chmod 600 {path}", USAGE)
+    try:
+        stored = json.loads(path.read_text("utf-8"))
+        return {"url": str(stored["url"]), "key": str(stored["key"])}
+    except (ValueError, KeyError, TypeError) as wrong:
+        raise CommandError(f"{path} is not what `peergate login` wrote: run it again", USAGE) from wrong

@@ -69,7 +69,9 @@ def examine(data: Path | None, policies: Path | None, port: int) -> Iterator[Fin
     yield Finding("python", sys.version_info >= (3, 11), python, "install Python 3.11 or later")
     for package in PACKAGES:
         yield _package(package)
-    yield Finding("clock", time.time() > EARLIEST_CLOCK, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "set the system's clock")
+    yield Finding(
+        "clock", time.time() > EARLIEST_CLOCK, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "set the system's clock"
+    )
     yield _policies(policies)
     yield _port(port)
     if data is not None:

@@ -6,15 +6,16 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from gateway.cli import client, local
-from gateway.cli.commands import COMMANDS, Argument, Command
+from gateway.cli.command import Argument, Command
+from gateway.cli.commands import COMMANDS
 from gateway.cli.exits import DONE, USAGE, CommandError
-from gateway.cli.output import print_fields, print_json, print_rows
+from gateway.cli.output import print_fields, print_json, print_prose, print_rows
 
 NOUNS = {
     "agent": "agents and their written rules",
@@ -59,14 +60,15 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"peergate {version('peergate')}")
+    parser.add_argument("--version", action="version", version=f"peergate {_version()}")
     parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(metavar="COMMAND")
     local.add_commands(commands)
     nouns: dict[str, Any] = {}
     for command in COMMANDS:
         if command.noun not in nouns:
-            noun = commands.add_parser(command.noun, help=NOUNS[command.noun], description=NOUNS[command.noun].capitalize() + ".")
+            says = NOUNS[command.noun]
+            noun = commands.add_parser(command.noun, help=says, description=f"{says[0].upper()}{says[1:]}.")
             noun.set_defaults(parser=noun)
             nouns[command.noun] = noun.add_subparsers(metavar="VERB")
         _add(nouns[command.noun], command)
@@ -74,29 +76,31 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _version() -> str:
+    try:
+        return version("peergate")
+    except PackageNotFoundError:
+        return "from a checkout"
+
+
 def _add(verbs: Any, command: Command) -> None:
-    parser = verbs.add_parser(command.verb, help=command.help, description=f"{command.help.capitalize()}. Asks {command.method} {command.path}.")
+    says = f"{command.help[0].upper()}{command.help[1:]}. Asks {command.method} {command.path}."
+    parser = verbs.add_parser(command.verb, help=command.help, description=says)
     for argument in command.arguments:
-        choices = argument.choices or None
-        if argument.place == "path":
-            parser.add_argument(argument.name, help=argument.help)
-        elif argument.many:
-            parser.add_argument(argument.flag, dest=argument.name, help=argument.help, nargs="*", required=argument.required)
-        else:
-            parser.add_argument(
-                argument.flag, dest=argument.name, help=argument.help, required=argument.required, choices=choices, type=argument.kind
-            )
-    parser.add_argument("--url", help="the gateway's address (default: PEERGATE_URL)")
-    parser.add_argument("--key", help="a key (default: PEERGATE_KEY; a flag is seen by other users of the machine)")
-    parser.add_argument("--data", metavar="DIR", help="open a stopped gateway's data directory instead of asking a URL")
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+        argument.add_to(parser)
+    parser.add_argument("--url", dest="with_url", help="the gateway's address (default: PEERGATE_URL)")
+    parser.add_argument("--key", dest="with_key", help="a key (default: PEERGATE_KEY; a flag is seen by others on the machine)")
+    parser.add_argument(
+        "--data", dest="with_data", metavar="DIR", help="open a stopped gateway's data directory instead of a URL"
+    )
+    parser.add_argument("--json", dest="as_json", action="store_true", help="print the answer as JSON")
     parser.set_defaults(run=lambda given: _run(command, given))
 
 
 def _run(command: Command, given: argparse.Namespace) -> int:
-    connection = client.find_connection(given.url, given.key, given.data)
+    connection = client.find_connection(given.with_url, given.with_key, given.with_data)
     path, query, headers = command.path, {}, {}
-    body: dict[str, object] | None = None if command.method in ("GET", "DELETE") else {}
+    body: dict[str, object] = dict(command.always)
     for argument in command.arguments:
         value = getattr(given, argument.name)
         if value is None:
@@ -109,11 +113,12 @@ def _run(command: Command, given: argparse.Namespace) -> int:
             case "confirm":
                 headers["X-Auth-Confirm"] = value
             case "json":
-                body = {**(body or {}), argument.name: _json(argument, value)}
+                body[argument.name] = _json(argument, value)
             case "body":
-                body = {**(body or {}), argument.name: value}
-    answer = client.call(connection, command.method, path, query=query, body=body, headers=headers)
-    _print(command, answer, as_json=given.json)
+                body[argument.name] = value
+    sent = None if command.method in ("GET", "DELETE") and not body else body
+    answer = client.call(connection, command.method, path, query=query, body=sent, headers=headers)
+    _print(command, answer, as_json=given.as_json)
     return DONE
 
 
@@ -141,7 +146,7 @@ def _print(command: Command, answer: Any, *, as_json: bool) -> None:
         if total is not None and total > len(answer[command.rows]):
             print(f"{len(answer[command.rows])} of {total}; --limit and --offset show more")
     elif isinstance(answer.get("context"), str) and "characters" in answer:
-        print(answer["context"] or "nothing is known of this person yet")
+        print_prose(answer["context"] or "nothing is known of this person yet")
     else:
         whole = next(iter(answer.values())) if len(answer) == 1 else answer
         print_fields(whole if isinstance(whole, dict) else answer)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TextIO
 
 WIDEST_CELL = 60
 
 
 def print_json(value: object) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    """Indented JSON, in which no character moves the cursor of a terminal."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def print_rows(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> None:
@@ -27,11 +29,18 @@ def print_fields(value: Mapping[str, object]) -> None:
     """One `name  value` line a member."""
     width = max((len(name) for name in value), default=0)
     for name, member in value.items():
-        print(f"{name.ljust(width)}  {member if isinstance(member, str) else json.dumps(member, ensure_ascii=False)}")
+        print(f"{name.ljust(width)}  {_plain(member)}")
 
 
-def bold(text: str, stream: TextIO = sys.stdout) -> str:
-    return f"\x1b[1m{text}\x1b[0m" if stream.isatty() else text
+def print_prose(text: str) -> None:
+    """Lines as they are, but for what is not printable."""
+    for line in text.split("\n"):
+        print(_plain(line))
+
+
+def bold(text: str) -> str:
+    """Emphasis on a terminal that wants it."""
+    return f"\x1b[1m{text}\x1b[0m" if sys.stdout.isatty() and "NO_COLOR" not in os.environ else text
 
 
 class Progress:
@@ -41,10 +50,11 @@ class Progress:
         self._label = label
         self._shown = sys.stderr.isatty()
 
-    def __call__(self, done: int, total: int | None = None) -> None:
+    def __call__(self, done: int | str, total: int | None = None) -> None:
         if self._shown:
             share = f" of {total:,}" if total else ""
-            print(f"\r{self._label}: {done:,}{share}", end="", file=sys.stderr, flush=True)
+            so_far = f"{done:,}" if isinstance(done, int) else done
+            print(f"\r\x1b[K{self._label}: {so_far}{share}", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         if self._shown:
@@ -68,7 +78,12 @@ def _at(row: Mapping[str, object], column: str) -> object:
     return value
 
 
-def _cell(value: object) -> str:
+def _plain(value: object) -> str:
+    """One line of text that a terminal shows and does not obey: an agent may have written it."""
     text = "-" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = "".join(c if c.isprintable() else "?" for c in text)
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _cell(value: object) -> str:
+    text = _plain(value)
     return text if len(text) <= WIDEST_CELL else text[: WIDEST_CELL - 1] + "…"

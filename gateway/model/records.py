@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from gateway.model.rules import NO_RULES, ApprovalRules
+from gateway.model.rules import ApprovalRules
 
 HumanRole = Literal["owner", "admin", "security", "auditor", "member"]
 ROLES: tuple[HumanRole, ...] = ("owner", "admin", "security", "auditor", "member")
@@ -76,7 +76,7 @@ class Agent:
 
     @property
     def has_policy(self) -> bool:
-        return self.rules is not NO_RULES
+        return bool(self.rules.source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from gateway.access import Access
 from gateway.authn.authenticator import Authenticator
@@ -16,12 +16,21 @@ from gateway.model.records import Agent, Org, Peer, PlatformConnection
 from gateway.operations.contexts import ContextCache
 from gateway.operations.fields import Fields, is_id
 from gateway.store.db import Database
-from gateway.store.entities import Missing
+from gateway.store.entities import Missing, MissingType
 from gateway.store.rows import Rows, Tx
 from gateway.store.state import State
 from gateway.store.writer import Unit
 
+
+class Owned(Protocol):
+    """What belongs to one organisation."""
+
+    @property
+    def org_id(self) -> str: ...
+
+
 R = TypeVar("R")
+Kept = TypeVar("Kept", bound=Owned)
 P = ParamSpec("P")
 
 
@@ -77,21 +86,25 @@ class Call:
     def connection(self, connection_id: str | None) -> PlatformConnection | Missing:
         return self._target("PlatformConnection", connection_id, self.state.connections)
 
-    def _target(self, kind: str, found_id: str | None, table: Mapping[str, R]) -> R | Missing:
+    def _target(self, kind: MissingType, found_id: str | None, table: Mapping[str, Kept]) -> Kept | Missing:
         if found_id is None or not is_id(found_id):
             return Missing(kind, "-")
         found = table.get(found_id)
-        if found is None or getattr(found, "org_id") != self.session.caller.org_id:  # noqa: B009  # every row of a table has it
+        if found is None or found.org_id != self.session.caller.org_id:
             return Missing(kind, found_id)
         return found
 
     # -- the store
 
-    async def read(self, ask: Callable[Concatenate[Rows, Grant[Any], P], R], grant: Grant[Any], *args: P.args, **kw: P.kwargs) -> R:
+    async def read(
+        self, ask: Callable[Concatenate[Rows, Grant[Any], P], R], grant: Grant[Any], *args: P.args, **kw: P.kwargs
+    ) -> R:
         """Run a store read on a reader thread."""
         return await self.services.database.read(lambda rows: ask(rows, grant, *args, **kw))
 
-    async def write(self, change: Callable[Concatenate[Tx, Grant[Any], P], R], grant: Grant[Any], *args: P.args, **kw: P.kwargs) -> R:
+    async def write(
+        self, change: Callable[Concatenate[Tx, Grant[Any], P], R], grant: Grant[Any], *args: P.args, **kw: P.kwargs
+    ) -> R:
         """Run a store change on the writer, in one transaction with the decisions that led to it.
 
         A change may run twice when its batch is retried: it reads what it needs inside the transaction and publishes

@@ -7,16 +7,22 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TypeVar, overload
+from typing import TypeGuard, TypeVar, overload
 
 from gateway.errors import Invalid
 
 T = TypeVar("T", bound=str)
+# Types that two readers below are named like.
+Entries = list[object]
+Members = Mapping[str, object]
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SURROGATE_OR_NUL = re.compile(r"[\x00\ud800-\udfff]")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
+_DIGITS = re.compile(r"[0-9]+")
 _ABSENT = object()
+
+ID = "an id (a lower-case UUID)"
 
 
 def echo(value: object) -> str:
@@ -30,11 +36,13 @@ def echo(value: object) -> str:
             return "an object"
         case list():
             return "a list"
-    shown = "".join(c if c.isprintable() and c != "`" else "?" for c in str(value)[:40])
+    # By way of Decimal, because str() of an int raises an error of its own above 4300 digits.
+    text = str(Decimal(value)) if isinstance(value, int) else str(value)
+    shown = "".join(c if c.isprintable() and c != "`" else "?" for c in text[:40])
     return f"`{shown}`"
 
 
-def is_id(value: object) -> bool:
+def is_id(value: object) -> TypeGuard[str]:
     """Whether a value has the form of an id the gateway gave out."""
     return isinstance(value, str) and _UUID.fullmatch(value) is not None
 
@@ -45,7 +53,7 @@ class Fields:
     An explicit null is absent unless a reader says otherwise.
     """
 
-    def __init__(self, members: Mapping[str, object], *, place: str = "") -> None:
+    def __init__(self, members: Members, *, place: str = "") -> None:
         self.members = members
         self._place = place
 
@@ -63,7 +71,8 @@ class Fields:
         for field in self.members:
             if field not in known:
                 allowed = ", ".join(known) or "none"
-                raise Invalid(f"{echo(self.name(field))} is not a known field here; known are {allowed}", field=self.name(field)[:120])
+                shown = echo(self.name(field))
+                raise Invalid(f"{shown} is not a known field here; known are {allowed}", field=shown[1:-1])
 
     def wrong(self, field: str, expected: str) -> Invalid:
         value = self.members.get(field, _ABSENT)
@@ -85,21 +94,22 @@ class Fields:
     def id(self, field: str) -> str:
         value = self.members.get(field)
         if not is_id(value):
-            raise self.wrong(field, "an id (a lower-case UUID)")
-        return str(value)
+            raise self.wrong(field, ID)
+        return value
 
     def optional_id(self, field: str) -> str | None:
         return self.id(field) if self.has(field) else None
 
-    def ids(self, field: str, *, most: int) -> list[str]:
+    def ids(self, field: str, *, most: int) -> Ids:
         """A list of distinct ids, in the order given; absent is empty."""
-        listed = self.list(field, most=most)
-        for index, value in enumerate(listed):
+        distinct: dict[str, None] = {}
+        for index, value in enumerate(self.list(field, most=most)):
             if not is_id(value):
-                raise Invalid(f"`{self.name(field)}[{index}]` must be an id (a lower-case UUID), got {echo(value)}", field=self.name(field))
-        return list(dict.fromkeys(str(value) for value in listed))
+                raise Invalid(f"`{self.name(field)}[{index}]` must be {ID}, got {echo(value)}", field=self.name(field))
+            distinct[value] = None
+        return [*distinct]
 
-    def list(self, field: str, *, most: int) -> list[object]:
+    def list(self, field: str, *, most: int) -> Entries:
         value = self.members.get(field)
         if value is None:
             return []
@@ -107,21 +117,21 @@ class Fields:
             raise self.wrong(field, f"a list of at most {most} entries")
         return value
 
-    def objects(self, field: str, *, most: int) -> list[Fields]:
-        made = []
+    def objects(self, field: str, *, most: int) -> Objects:
+        made: Objects = []
         for index, value in enumerate(self.list(field, most=most)):
             if not isinstance(value, dict):
                 raise Invalid(f"`{self.name(field)}[{index}]` must be an object, got {echo(value)}", field=self.name(field))
             made.append(Fields(value, place=f"{self.name(field)}[{index}]."))
         return made
 
-    def object(self, field: str) -> Mapping[str, object]:
+    def object(self, field: str) -> Members:
         value = self.members.get(field)
         if not isinstance(value, dict):
             raise self.wrong(field, "an object")
         return value
 
-    def optional_object(self, field: str) -> Mapping[str, object] | None:
+    def optional_object(self, field: str) -> Members | None:
         return self.object(field) if self.has(field) else None
 
     def choice(self, field: str, choices: Sequence[T]) -> T:
@@ -162,11 +172,13 @@ class Fields:
         value = self.members.get(field)
         if value is None:
             return default
-        if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,18}", value) or int(value) < least:
+        if not isinstance(value, str) or not _DIGITS.fullmatch(value):
             raise self.wrong(field, f"a whole number from {least} to {most}")
-        if int(value) > most and not clamp:
+        digits = value.lstrip("0") or "0"
+        number = int(digits) if len(digits) < 19 else most + 1
+        if number < least or (number > most and not clamp):
             raise self.wrong(field, f"a whole number from {least} to {most}")
-        return min(int(value), most)
+        return min(number, most)
 
     def timestamp(self, field: str) -> datetime:
         """An RFC 3339 time with an offset, as aware UTC."""
@@ -182,6 +194,10 @@ class Fields:
 
     def optional_timestamp(self, field: str) -> datetime | None:
         return self.timestamp(field) if self.has(field) else None
+
+
+Objects = list[Fields]
+Ids = list[str]
 
 
 def new_id() -> str:

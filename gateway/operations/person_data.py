@@ -31,7 +31,7 @@ async def erase(call: Call) -> Reply:
     await confirm(call, "peer.erase", totp="when enrolled")
     # The slice of this very decision would name who is erased: it is not kept either.
     call.session.rows = [replace(row, slice_bodies={}) for row in call.session.rows]
-    erased = await call.write_alone(erasure.erase_person, grant)
+    erased = await call.write_alone(erasure.erase_person, grant, grant.target)
     return Reply({"deleted": True, "facts_deleted": erased.facts, "observations_deleted": erased.events})
 
 

@@ -1,20 +1,48 @@
-"""The table: every operation of the gateway (temporary form while rooms are being built)."""
+"""The table: every operation of the gateway, in the order of its documentation."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-
+from gateway.operations import (
+    administration,
+    agents,
+    approvals,
+    audit,
+    auth,
+    connections,
+    decisions,
+    events,
+    factors,
+    facts,
+    keys,
+    me,
+    members,
+    observers,
+    peers,
+    platform,
+    predictions,
+    rights,
+    settings,
+)
 from gateway.operations.operation import Operation
 
-_ROOMS = (
-    "auth keys factors members settings agents approvals peers observers events facts predictions rights me "
-    "platform connections decisions audit administration"
-).split()
-
-OPERATIONS: tuple[Operation, ...] = tuple(
-    operation
-    for room in _ROOMS
-    if importlib.util.find_spec(f"gateway.operations.{room}")
-    for operation in getattr(importlib.import_module(f"gateway.operations.{room}"), "OPERATIONS", ())
+OPERATIONS: tuple[Operation, ...] = (
+    *auth.OPERATIONS,
+    *keys.OPERATIONS,
+    *factors.OPERATIONS,
+    *members.OPERATIONS,
+    *settings.OPERATIONS,
+    *agents.OPERATIONS,
+    *approvals.OPERATIONS,
+    *peers.OPERATIONS,
+    *observers.OPERATIONS,
+    *events.OPERATIONS,
+    *facts.OPERATIONS,
+    *predictions.OPERATIONS,
+    *rights.OPERATIONS,
+    *me.OPERATIONS,
+    *platform.OPERATIONS,
+    *connections.OPERATIONS,
+    *decisions.OPERATIONS,
+    *audit.OPERATIONS,
+    *administration.OPERATIONS,
 )

@@ -44,6 +44,13 @@ def insert_credential(tx: Tx, credential: Credential) -> None:
     tx.after_commit(lambda: tx.state.put_credential(credential))
 
 
+def recover_key(tx: Tx, grant: Grant[Org], key: Credential) -> None:
+    """Add a key that the operator made for a human; the human's organisation finds the audit row."""
+    insert_credential(tx, key)
+    made = grant.audit("key.recovered", {"key_id": key.id, "holder_id": key.principal_id})
+    tx.append(replace(made, org_id=key.org_id))
+
+
 def end_credentials(tx: Tx, principal_type: str, principal_id: str) -> None:
     """End every key of a principal, and with them the tokens exchanged from them; part of a larger change.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from gateway.model.caller import Caller
-from gateway.model.entity import Entity, EntityUid, Value
+from gateway.model.entity import NOTHING, Entity, EntityUid, Value
 from gateway.model.proposal import Proposal
 from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformConnection
 from gateway.model.rules import ApprovalRules
@@ -27,11 +28,15 @@ class LogEntry:
     org_id: str
 
 
+#: What an id can fail to find.
+MissingType = Literal["Human", "Agent", "Peer", "Approval", "PlatformConnection", "Credential", "Decision"]
+
+
 @dataclass(frozen=True, slots=True)
 class Missing:
     """A resource that does not exist for the caller: an unknown id, or another organisation's. The two are the same."""
 
-    type: str
+    type: MissingType
     id: str
 
 
@@ -73,7 +78,7 @@ def uid_of(target: Target | Proposal) -> EntityUid:
 class Compiler:
     """Builds slices from the authorization state as of one moment.
 
-    `valid_until` of a compilation is the earliest moment at which one of its leases or pauses ends, or None.
+    A compilation comes with the earliest moment at which a lease, a pause or an approval's lifetime in it ends, or None.
     """
 
     def __init__(self, state: State) -> None:
@@ -123,9 +128,23 @@ class _Build:
     def entities(self) -> tuple[tuple[Entity, ...], datetime | None]:
         return tuple(self._entities[uid] for uid in sorted(self._entities)), min(self._ends, default=None)
 
-    def _put(self, uid: EntityUid, attrs: dict[str, Value] | None = None, parents: Iterable[EntityUid] = (), **more: object) -> EntityUid:
-        self._entities[uid] = Entity(uid, attrs or {}, tuple(parents), more.get("tags", {}))  # type: ignore[arg-type]
+    def _put(
+        self,
+        uid: EntityUid,
+        attrs: Mapping[str, Value] = NOTHING,
+        parents: Iterable[EntityUid] = (),
+        *,
+        tags: Mapping[str, Value] = NOTHING,
+    ) -> EntityUid:
+        self._entities[uid] = Entity(uid, attrs, tuple(parents), tags)
         return uid
+
+    def _until(self, end: datetime | None) -> bool:
+        """Whether something with this end still lasts; then the compilation does not outlast it."""
+        if end is None or self._now < end:
+            self._ends += [] if end is None else [end]
+            return True
+        return False
 
     # -- principals
 
@@ -157,14 +176,12 @@ class _Build:
             return self._put(uid, {"org": self.org(""), "active": False, "registered_by": self.human("")}, (NOWHERE,))
         org = self.org(agent.org_id)
         parents = [org]
-        if agent.connection_id is not None and agent.connection_id in self._state.connections:
-            parents.append(self.connection(agent.connection_id))
-        if peer is not None:
-            entry = self._state.observers.get(peer.id, {}).get(agent_id)
-            if entry is not None and entry.live_at(self._now):
-                parents.append(self._put(EntityUid("Observers", peer.id)))
-                if entry.expires_at is not None:
-                    self._ends.append(entry.expires_at)
+        connection = self._connected(agent.connection_id)
+        if connection is not None:
+            parents.append(self.connection(connection))
+        entry = self._state.observers.get(peer.id, {}).get(agent_id) if peer is not None else None
+        if entry is not None and self._until(entry.expires_at):
+            parents.append(self._put(EntityUid("Observers", entry.peer_id)))
         attrs: dict[str, Value] = {"org": org, "active": agent.is_active, "registered_by": self.human(agent.created_by)}
         if rules:
             attrs["approval"] = self.rules(agent_id, agent.rules)
@@ -199,7 +216,7 @@ class _Build:
             case ApprovalHeader():
                 self.approval(target)
             case PlatformConnection():
-                self.connection(target.id)
+                self.connection(target)
             case Credential():
                 self.credential(target)
             case LogEntry():
@@ -216,15 +233,14 @@ class _Build:
             "org": org,
             "observers": self._put(EntityUid("Observers", peer.id)),
             "archived": peer.archived,
-            "reading_paused": peer.pause.reading_at(self._now),
+            "reading_paused": peer.pause.reading and self._until(peer.pause.until),
         }
-        if peer.pause.reading and peer.pause.until is not None and self._now < peer.pause.until:
-            self._ends.append(peer.pause.until)
         person = self._state.person_of(peer)
         if person is not None:
             attrs["person"] = self.human(person.id)
-        if peer.peer_type == "platform_connection" and peer.connection_id in self._state.connections:
-            attrs["connection"] = self.connection(peer.connection_id)
+        connection = self._connected(peer.connection_id) if peer.peer_type == "platform_connection" else None
+        if connection is not None:
+            attrs["connection"] = self.connection(connection)
         return self._put(EntityUid("Peer", peer.id), attrs, (org,))
 
     def approval(self, approval: ApprovalHeader) -> EntityUid:
@@ -234,14 +250,17 @@ class _Build:
             "requested_by": self.agent(approval.agent_id),
             "addressed_to": self.human(approval.user_id),
             "risk_tier": approval.risk_tier,
-            "pending": approval.status == "pending" and self._now < approval.expires_at,
+            "pending": approval.status == "pending" and self._until(approval.expires_at),
         }
-        if approval.connection_id is not None and approval.connection_id in self._state.connections:
-            attrs["connection"] = self.connection(approval.connection_id)
+        connection = self._connected(approval.connection_id)
+        if connection is not None:
+            attrs["connection"] = self.connection(connection)
         return self._put(EntityUid("Approval", approval.id), attrs, (org,))
 
-    def connection(self, connection_id: str) -> EntityUid:
-        connection = self._state.connections[connection_id]
+    def _connected(self, connection_id: str | None) -> PlatformConnection | None:
+        return self._state.connections.get(connection_id) if connection_id is not None else None
+
+    def connection(self, connection: PlatformConnection) -> EntityUid:
         org = self.org(connection.org_id)
         attrs: dict[str, Value] = {
             "org": org,
@@ -249,7 +268,7 @@ class _Build:
             "person": self.human(connection.user_id),
             "active": connection.status != "disconnected",
         }
-        return self._put(EntityUid("PlatformConnection", connection_id), attrs, (org,))
+        return self._put(EntityUid("PlatformConnection", connection.id), attrs, (org,))
 
     def credential(self, credential: Credential) -> EntityUid:
         org = self.org(credential.org_id)

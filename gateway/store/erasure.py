@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ from derive.provenance import Entry
 from gateway.model.grant import Grant
 from gateway.model.records import Observer, Peer
 from gateway.store import provenance
+from gateway.store.entities import Installation, uid_of
 from gateway.store.loading import parse_json
 from gateway.store.rows import Tx
 from gateway.store.suppressions import LIST as SUPPRESSIONS
@@ -109,15 +110,17 @@ def export_person(tx: Tx, grant: Grant[Peer]) -> PersonData:
     return made
 
 
-def erase_person(tx: Tx, grant: Grant[Peer]) -> Erased:
+def erase_person(tx: Tx, grant: Grant[Peer] | Grant[Installation], peer: Peer) -> Erased:
     """Delete everything that is kept under a peer, the slices of decisions about it included.
 
-    The rows of the log stay in their chain: they hold ids and no more.
+    The grant is about this peer, or the operator's about the whole data directory; either way the peer's organisation finds
+    the audit row. The rows of the log stay in their chain: they hold ids and no more.
     """
-    peer_id = grant.target.id
+    peer_id = peer.id
     counts = {table: tx.run(delete, peer_id) for table, delete in DELETES.items()}
     tx.drop_slices([digest for (digest,) in tx.all(NAMING, f'"id":"{peer_id}"')])
     erased = Erased(counts["facts"], counts["events"])
-    tx.append(grant.audit("peer.deleted", {"facts": erased.facts, "observations": erased.events}))
+    counted = {"facts": erased.facts, "observations": erased.events}
+    tx.append(replace(grant.audit("peer.deleted", counted, resource=uid_of(peer)), org_id=peer.org_id))
     tx.after_commit(lambda: tx.state.drop_peer(peer_id))
     return erased

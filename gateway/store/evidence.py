@@ -10,7 +10,7 @@ from typing import Any
 from gateway.model.grant import Grant
 from gateway.model.records import Org
 from gateway.store import log
-from gateway.store.entities import LogEntry
+from gateway.store.entities import Installation, LogEntry
 from gateway.store.rows import Rows
 
 COLUMNS = """seq, id, "at", principal_type, principal_id, action, resource_type, resource_id, outcome, deny_kind, policies,
@@ -155,6 +155,6 @@ def _logged(row: tuple[Any, ...]) -> Logged:
     return Logged(*head, json.loads(policies), bundle, data_version, json.loads(slices), request_id, json.loads(details))
 
 
-def verify_all(rows: Rows) -> log.Verification:
+def verify_all(rows: Rows, grant: Grant[Installation]) -> log.Verification:
     """Walk the whole chain of the data directory."""
     return log.verify(rows)

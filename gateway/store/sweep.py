@@ -23,8 +23,10 @@ CHUNK = 50_000
 PEERS = """SELECT peer_id, sum(n)::BIGINT FROM (
   SELECT peer_id, count(*) AS n FROM events GROUP BY peer_id
   UNION ALL SELECT peer_id, count(*) FROM facts GROUP BY peer_id
-  UNION ALL SELECT peer_id, count(*) FROM pending_buckets GROUP BY peer_id) AS held GROUP BY peer_id ORDER BY peer_id"""
-OWING = "SELECT peer_id, count(*) FROM pending_buckets GROUP BY peer_id ORDER BY peer_id"
+  UNION ALL SELECT peer_id, count(*) FROM pending_buckets GROUP BY peer_id) AS held
+  WHERE $1::VARCHAR IS NULL OR peer_id IN (SELECT id FROM peers WHERE org_id = $1) GROUP BY peer_id ORDER BY peer_id"""
+OWING = """SELECT peer_id, count(*) FROM pending_buckets
+  WHERE $1::VARCHAR IS NULL OR peer_id IN (SELECT id FROM peers WHERE org_id = $1) GROUP BY peer_id ORDER BY peer_id"""
 HISTORY = """SELECT peer_id, fact_key, id, event_type, decision, "at", source, org_id FROM events
   WHERE learned AND fact_key IS NOT NULL AND peer_id IN (SELECT unnest($1::VARCHAR[]))
 UNION ALL SELECT peer_id, fact_key, id, event_type, decision, "at", NULL, NULL FROM provenance
@@ -82,13 +84,15 @@ async def derive_all(
     *,
     dry_run: bool = False,
     only_owed: bool = False,
+    org_id: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Swept:
     """Derive every fact and bury what has expired, as of `now`; twice is once.
 
-    With `only_owed`, just the peers with buckets whose derivation failed. What still fails stays owed.
+    With `only_owed`, just the peers with buckets whose derivation failed; with `org_id`, just the peers of one organisation.
+    What still fails stays owed.
     """
-    peers = await database.read(lambda rows: rows.all(OWING if only_owed else PEERS))
+    peers = await database.read(lambda rows: rows.all(OWING if only_owed else PEERS, org_id))
     total, done = Swept(), 0
     for chunk in _chunks(peers):
         total += await _sweep(database, chunk, now, dry_run=dry_run)

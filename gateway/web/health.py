@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gateway.operations.call import Call
 from gateway.operations.operation import Operation, Reply
+from gateway.store import sweep
+from gateway.store.db import Database
 from gateway.store.faults import StoreBusy, StoreFailed
 from gateway.web.request import bearer
 
@@ -12,30 +14,34 @@ WINDOW = {"durable": 0, "relaxed": 50}
 
 
 async def health(call: Call) -> Reply:
-    """The status word; 503 when no decision can be recorded, and so none be given.
+    """The status word; `failing`, with a 503, when no decision can be recorded, and so none be given.
 
     A credential that is not good is a 401 here as anywhere.
     """
-    if not await _serves(call):
+    owed = await _owed(call.services.database)
+    if owed is None:
         return Reply({"status": "failing"}, 503)
+    status: dict[str, object] = {"status": "degraded" if owed else "ok"}
     if "authorization" not in call.headers:
-        return Reply({"status": "ok"})
+        return Reply(status)
     call.session.caller = call.services.authenticator.authenticate(bearer(call.headers), call.now)
     shown = call.access.ask(call.session, "audit.list", call.org).allowed
-    return Reply({"status": "ok", **(_details(call) if shown else {})})
+    return Reply({**status, **_details(call, owed)} if shown else status)
 
 
-async def _serves(call: Call) -> bool:
-    database = call.services.database
+async def _owed(database: Database) -> int | None:
+    """How many derivations failed and are still owed; None when the store does not serve."""
     try:
-        return database.healthy and await database.probe()
+        serves = database.healthy and await database.probe()
+        return await database.read(sweep.owed) if serves else None
     except (StoreFailed, StoreBusy):
-        return False
+        return None
 
 
-def _details(call: Call) -> dict[str, object]:
+def _details(call: Call, owed: int) -> dict[str, object]:
     audit = call.services.settings.audit
     return {
+        "pending_buckets": owed,
         "audit": audit,
         "window_ms": WINDOW[audit],
         "bundle": call.access.engine.bundle.hash,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 from tests.builders import START, Gateway, done
 from tests.operations.peer_acts import FOOTER, KEY, REFUND, context, fact_path, facts, learn, path
@@ -112,6 +113,7 @@ def test_creating_a_peer_is_for_humans(gateway: Gateway) -> None:
 
 def test_the_list_holds_all_for_an_owner_and_ones_own_for_everyone_else(gateway: Gateway) -> None:
     own = gateway.peer()
+    gateway.clock.advance(timedelta(seconds=1))
     other = gateway.peer(gateway.auditor)
     for client, expected in (
         (gateway.owner, [own, other]),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gateway.operations.agents import AWAITING
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import ABSENT, actions, ask, proof, second_factor, stored
 
@@ -52,8 +53,8 @@ def test_a_wider_policy_waits_is_approved_and_is_applied_once(guarded: Gateway) 
         "approval_id": waiting["approval_id"],
         "pending_approval_id": waiting["approval_id"],
         "revision_id": waiting["revision_id"],
-        "message": "the wider policy waits for an approval, and nothing was changed: once approved, repeat this request with `approval_id`",
-    }  # fmt: skip
+        "message": AWAITING,
+    }
     shown = done(guarded.owner.get(f"/v1/agents/{agent.id}"), 200)
     assert (shown["name"], shown["action_approval_policy"]) == ("agent", None)
     asked = done(guarded.owner.get(f"/v1/approvals/{waiting['approval_id']}"), 200)

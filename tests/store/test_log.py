@@ -98,7 +98,10 @@ def test_a_row_cannot_be_cut_at_other_columns_into_the_same_text(database: Datab
         genuine = Rows(outsider).one(f"SELECT {SELECTED} FROM log")
         outsider.execute(
             "UPDATE log SET id = 'forged', details = $1, policies = $2",
-            ['{"a":0', '["forged"]},"id":"genuine","kind":"decision","org_id":"org","outcome":"allow","policies":["observer-reads"]'],
+            [
+                '{"a":0',
+                '["forged"]},"id":"genuine","kind":"decision","org_id":"org","outcome":"allow","policies":["observer-reads"]',
+            ],
         )
         forged = Rows(outsider).one(f"SELECT {SELECTED} FROM log")
         assert genuine is not None

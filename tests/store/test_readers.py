@@ -85,6 +85,8 @@ def test_a_read_whose_caller_has_gone_is_left_out_and_a_full_queue_is_refused(da
         gone = asyncio.create_task(database.read(lambda _: ran.append(1)))
         await asyncio.sleep(0)
         gone.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await gone
         others = [database._readers.submit(count, snapshot=False) for _ in range(LIMIT - 1)]
         with pytest.raises(StoreBusy):
             await database.read(count)

@@ -149,9 +149,10 @@ def test_notes_are_committed_without_anybody_waiting(database: Database) -> None
 def test_notes_ride_along_with_the_next_commit_before_its_rows(database: Database) -> None:
     with busy_writer(database):
         database.note([a_row("note")])
+        database.note([a_row("another")])
         unit = database.write(record(a_row("unit")))
     unit.result()
-    assert logged(database) == ["note", "unit"]
+    assert logged(database) == ["note", "another", "unit"]
 
 
 def test_notes_survive_a_bad_unit_they_ride_with(database: Database) -> None:
@@ -231,13 +232,20 @@ def test_when_the_instance_dies_what_waits_fails_and_the_store_goes_on_with_anot
     database.on_reopen(lambda rows: reloaded.append((database.healthy, rows.value("SELECT count(*) FROM things"))))
     with busy_writer(database):
         database.note([a_row("lost")])
-        waiting = [database.write(Unit(dies)), database.write(a_thing("x", row=a_row("2"))), database.write(a_thing("y", solo=True))]
+        waiting = [
+            database.write(Unit(dies)),
+            database.write(a_thing("x", row=a_row("2"))),
+            database.write(a_thing("y", solo=True)),
+        ]
     for future in waiting:
         assert isinstance(future.exception(), StoreFailed)
     assert (database.healthy, reloaded) == (True, [(False, 1)])
     assert database.write(a_thing("after", row=a_row("3"))).result() == 1
-    last = 'SELECT action, details FROM log WHERE seq = 2'
-    assert database.read_sync(lambda rows: rows.one(last)) == ("store_reopened", '{"error":"FatalException","relaxed_rows_lost":1}')
+    last = "SELECT action, details FROM log WHERE seq = 2"
+    assert database.read_sync(lambda rows: rows.one(last)) == (
+        "store_reopened",
+        '{"error":"FatalException","relaxed_rows_lost":1}',
+    )
     assert database.read_sync(verify).verified == 3
 
 
@@ -288,3 +296,10 @@ def test_a_database_that_vanished_is_not_replaced_by_an_empty_one(database: Data
 
     assert "records are missing" in str(database.write(Unit(vanish)).exception())
     assert not database.healthy
+
+
+def test_a_function_that_leaves_the_database_closed_costs_the_next_unit_and_no_other(database: Database) -> None:
+    database.write(a_thing("kept")).result()
+    database.exclusive(lambda _: database.detach()).result()
+    assert isinstance(database.write(a_thing("lost")).exception(), StoreFailed)
+    assert database.write(a_thing("after")).result() == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gateway.operations.operation import Operation
 
 SOME_ID = "00000000-0000-4000-8000-000000000000"
+FACT_KEY = "approval_tendency:refund.create|10-50|new|a@b.example"
 RULES = {"default_mode": "approve", "rules": [{"action_type": "refund.create", "mode": "allow"}]}
 PAYLOAD = {"amount_usd": "12.50", "recipient": "a@b.example"}
 REQUEST = {
@@ -84,7 +85,7 @@ BODIES: dict[str, dict[str, object]] = {
         "content": {"action": "refund.create", "decision": "approved", "payload": PAYLOAD},
         "event_id": "e",
     },
-    "peer.edit_fact": {"fact_key": "k", "fact_value": {"text": "likes tea"}},
+    "peer.edit_fact": {"fact_key": FACT_KEY, "fact_value": {"text": "likes tea"}},
     "peer.dispute_fact": {"reason": "because"},
     "peer.predict": {
         "action_type": "refund.create",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.store.writer import Unit
 from tests.builders import Gateway
 
 
@@ -18,6 +19,15 @@ def test_without_a_credential_it_is_one_word(gateway: Gateway) -> None:
     assert (made.status_code, made.json()) == (200, {"status": "ok"})
 
 
+def test_a_derivation_that_is_owed_shows_as_degraded(gateway: Gateway) -> None:
+    database, now = gateway.services.database, gateway.clock.now
+    database.write(Unit(lambda tx: tx.run("INSERT INTO pending_buckets VALUES ('p', 'k', $1)", now))).result()
+    assert gateway.http.get("/health").json() == {"status": "degraded"}
+    assert gateway.auditor.get("/health").json()["pending_buckets"] == 1
+    database.write(Unit(lambda tx: tx.run("DELETE FROM pending_buckets"))).result()
+    assert gateway.http.get("/health").json() == {"status": "ok"}
+
+
 def test_a_wrong_credential_is_a_401(gateway: Gateway) -> None:
     assert gateway.http.get("/health", headers={"Authorization": "Bearer x"}).status_code == 401
 
@@ -27,6 +37,7 @@ def test_who_may_read_audit_events_sees_what_is_behind_it(gateway: Gateway, role
     services = gateway.services
     assert getattr(gateway, role).get("/health").json() == {
         "status": "ok",
+        "pending_buckets": 0,
         "audit": "durable",
         "window_ms": 0,
         "bundle": services.access.engine.bundle.hash,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -12,7 +13,7 @@ from gateway.operations.operation import Operation
 from gateway.operations.registry import OPERATIONS
 from gateway.store.rows import Rows
 from tests.builders import Client, Gateway, Response, done
-from tests.web.samples import BODIES, RULES, SOME_ID, body_of
+from tests.web.samples import BODIES, FACT_KEY, RULES, body_of
 from tests.web.test_routes import check_answer, decisions_of, named
 
 READING = [operation for operation in OPERATIONS if operation.fields]
@@ -28,7 +29,6 @@ VALUES = {
     "an object": '{"$ne": ""}',
     "an empty object": "{}",
     "10^30": "1" + "0" * 30,
-    "a long number": "9" * 5_000,
     "a negative number": "-1",
     "an endless fraction": "1e308",
     "an empty string": '""',
@@ -41,6 +41,7 @@ NEVER = {
     "NaN": "NaN",
     "an infinity": "-Infinity",
     "an overflow": "1e999",
+    "a long number": "9" * 5_000,
     "a lone surrogate": '"\\ud800"',
     "a lone surrogate inside": '{"a": ["\\udfff"]}',
     "a NUL": '"a\\u0000"',
@@ -73,6 +74,11 @@ FREE = {
     ("approval.request_alias", "summary"),
     ("platform.bootstrap", "parameters"),
 }
+#: Fields that only another way of asking reads: the samples ask with a password, and no change waits for an approval.
+UNREAD = {
+    ("me.reauth_complete", "code"),
+    ("agent.create_child", "approval_id"),
+}
 
 
 def tables(rows: Rows) -> dict[str, int]:
@@ -92,14 +98,15 @@ class Scene:
         app = done(gateway.owner.post("/v1/org/platform-apps", {"name": "app", "slug": "app"}), 201)
         platform = Client(gateway.http, "platform", app["api_key"])
         user = done(platform.post("/v1/platform/users/upsert", {"email": "user@sample.example"}), 201)
-        done(gateway.owner.patch(f"/v1/peers/{peer['id']}/facts", {"fact_key": "k", "fact_value": {"text": "t"}}), 200)
+        for event_id in ("one", "two", "three"):
+            done(agent.post(f"/v1/peers/{peer['id']}/events", {**BODIES["peer.record_event"], "event_id": event_id}), 201)
         self.who: dict[str, Client] = {"approval.request": agent, "approval.request_alias": agent, "peer.record_event": agent}
         self.who |= {"peer.predict": agent, "platform.upsert_user": platform, "platform.bootstrap": platform}
         self.ids = {
             "{id}": peer["id"],
-            "{agent_id}": agent.id,
+            "{agent_id}": gateway.agent("another", policy=RULES).id,
             "{approval_id}": done(agent.post("/v1/approvals/request", BODIES["approval.request"]), 202)["id"],
-            "{key}": "k",
+            "{key}": quote(FACT_KEY, safe=""),
             "{connection_id}": user["connection_id"],
         }
 
@@ -176,13 +183,11 @@ def test_a_field_of_the_wrong_type_is_a_400_that_names_it_and_changes_nothing(sc
         if made.status_code in (400, 413):
             if scene.counts() != before:
                 problems.append((field, kind, "changed something"))
-            if made.status_code == 400 and decisions_of(scene.gateway, request_id) and operation.public is None:
-                problems.append((field, kind, f"decided before it was read: {made.text}"))
             continue
         before = scene.counts()
         if operation.public is None and made.status_code != 401 and not decisions_of(scene.gateway, request_id):
             problems.append((field, kind, f"no decision: {made.status_code}"))
-        if wrong_type(sample[field], VALUES[kind]) and (operation.name, field) not in FREE:
+        if wrong_type(sample[field], VALUES[kind]) and (operation.name, field) not in FREE | UNREAD:
             problems.append((field, kind, f"{made.status_code} {made.text[:200]}"))
     assert problems == []
 
@@ -193,8 +198,3 @@ def wrong_type(right: object, text: str) -> bool:
     if sent is None or right is None:
         return False
     return type(sent) is not type(right)
-
-
-def test_an_id_in_a_body_that_is_no_id_is_a_400(scene: Scene) -> None:
-    made = scene.gateway.owner.post("/v1/peers", {**BODIES["peer.create"], "observer_agent_ids": [SOME_ID, "x"]})
-    assert (made.status_code, list(made.json()["fields"])) == (400, ["observer_agent_ids[1]"])

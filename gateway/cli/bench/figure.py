@@ -26,6 +26,10 @@ class Plan:
         """A size as this plan has it; `least` is what a quick one still needs to mean anything."""
         return max(whole // QUICK_PART, least) if self.quick else whole
 
+    def seconds(self, whole: float) -> float:
+        """How long a round of load is."""
+        return max(whole / QUICK_PART, 0.1) if self.quick else whole
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:

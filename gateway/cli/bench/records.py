@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import datetime
 
-from gateway.model.records import Agent, Human, Observer, Org, OrgSettings, Pause, Peer
+from gateway.model.records import Agent, Human, HumanRole, Observer, Org, OrgSettings, Pause, Peer
 from gateway.model.rules import NO_RULES, ApprovalRules, Rule
 
 _NAMESPACE = uuid.UUID("0b0a3a9e-8c1f-5f6e-9d58-0c6a9b7a2f11")
@@ -21,7 +21,7 @@ def an_org(now: datetime) -> Org:
 
 
 def a_human(number: int, org_id: str, now: datetime) -> Human:
-    role = "owner" if number == 0 else "member"
+    role: HumanRole = "owner" if number == 0 else "member"
     address = f"person-{number}@bench.example"
     return Human(id_of("human", number), org_id, address, None, role, None, None, False, None, 1, now)
 

@@ -10,6 +10,7 @@ from gateway.cli.bench.records import a_human, a_peer, an_agent, an_observer, an
 from gateway.config import Settings
 from gateway.model.caller import Caller
 from gateway.model.decision import Query
+from gateway.model.entity import Value
 from gateway.model.grant import Session
 from gateway.model.records import Peer
 from gateway.model.rules import NO_RULES, ApprovalRules
@@ -59,7 +60,11 @@ class World:
     def query(self, caller: Caller, action: str, peer: Peer) -> Query:
         """What a decision asks, its context as on a wall clock in UTC."""
         minute = self.now.replace(second=0, microsecond=0)
-        clock = {"minute": minute.hour * 60 + minute.minute, "weekday": minute.isoweekday(), "date": minute.date().isoformat()}
+        clock: dict[str, Value] = {
+            "minute": minute.hour * 60 + minute.minute,
+            "weekday": minute.isoweekday(),
+            "date": minute.date().isoformat(),
+        }
         return Query(caller.uid, action, uid_of(peer), Context({"now": minute, "clock": clock}))
 
     def touch(self) -> None:

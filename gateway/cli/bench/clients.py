@@ -1,0 +1,119 @@
+"""Clients: our own load process, or `wrk` where it is installed; both answer with the same figures."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+
+from gateway.cli.bench.figure import Clients
+from gateway.cli.bench.load import CONNECTIONS, Load, Request
+from gateway.cli.bench.process import start_module
+from gateway.cli.exits import USAGE, CommandError
+
+UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+SCRIPT = """local requests = {{
+{requests}
+}}
+local at = 0
+request = function() at = at % #requests + 1; return requests[at] end
+"""
+
+
+def choose(asked: str | None) -> Clients:
+    """The clients that were asked for; without a wish `wrk`, where it is installed.
+
+    Raises:
+        CommandError: `wrk` was asked for and is not there.
+    """
+    found = shutil.which("wrk") is not None
+    if asked == "wrk" and not found:
+        raise CommandError("`--clients wrk`: there is no `wrk` on the path; `--clients own` needs nothing", USAGE)
+    return "wrk" if found and asked != "own" else "own"
+
+
+def send(clients: Clients, url: str, requests: Sequence[Request], seconds: float) -> Load:
+    """Keep eight connections busy with these requests, in turn, for some seconds.
+
+    Raises:
+        CommandError: something was answered with anything but success.
+    """
+    return _wrk(url, requests, seconds) if clients == "wrk" else _own(url, requests, seconds)
+
+
+def middle(loads: Sequence[Load]) -> Load:
+    """The median of each figure over the rounds."""
+    return Load(*(median(getattr(load, name) for load in loads) for name in Load.__slots__))
+
+
+def _own(url: str, requests: Sequence[Request], seconds: float) -> Load:
+    job = {"url": url, "requests": [asdict(request) for request in requests], "seconds": seconds}
+    with tempfile.TemporaryFile() as errors:
+        process = start_module(["gateway.cli.bench.load"], errors)
+        try:
+            said, _ = process.communicate(json.dumps(job).encode())
+        finally:
+            process.kill()
+        if process.returncode:
+            errors.seek(0)
+            raise CommandError(f"the load did not go through: {errors.read().decode('utf-8', 'replace')[-1_000:]}")
+    return Load(**json.loads(said))
+
+
+def _wrk(url: str, requests: Sequence[Request], seconds: float) -> Load:
+    with tempfile.TemporaryDirectory() as directory:
+        script = Path(directory) / "requests.lua"
+        # The keys are in a file and not among the arguments, which everybody on the machine can read.
+        script.write_text(SCRIPT.format(requests=",\n".join(_lua(request) for request in requests)), "utf-8")
+        whole = max(1, round(seconds))
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{whole}s", "--latency", "-s", str(script), url]
+        start, busy = time.perf_counter(), _children()
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own words
+        elapsed, busy = time.perf_counter() - start, _children() - busy
+    said = done.stdout
+    if done.returncode or "Non-2xx" in said or "Socket errors" in said:
+        raise CommandError(f"the load did not go through: {said}{done.stderr}")
+    answers = int(_found(r"(\d+) requests in", said)[0])
+    received = float(_found(r"requests in [^,]+, ([\d.]+)", said)[0])
+    scale = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}[_found(r"requests in [^,]+, [\d.]+([KMG]?B)", said)[0]]
+    return Load(
+        per_second=float(_found(r"Requests/sec:\s+([\d.]+)", said)[0]),
+        p50_ms=_latency("50%", said),
+        p99_ms=_latency("99%", said),
+        answer_bytes=received * scale / answers,
+        clients_busy=busy / elapsed,
+    )
+
+
+def _lua(request: Request) -> str:
+    headers = {"Authorization": f"Bearer {request.key}"}
+    if request.body is not None:
+        headers["Content-Type"] = "application/json"
+    pairs = ", ".join(f'["{name}"] = "{value}"' for name, value in headers.items())
+    method, body = ("GET", "nil") if request.body is None else ("POST", f"[==[{request.body}]==]")
+    return f'wrk.format("{method}", "{request.path}", {{{pairs}}}, {body})'
+
+
+def _latency(share: str, said: str) -> float:
+    number, unit = _found(rf"{share}\s+([\d.]+)(us|ms|s)", said)
+    return float(number) * UNITS[unit]
+
+
+def _found(pattern: str, said: str) -> tuple[str, ...]:
+    found = re.search(pattern, said)
+    if found is None:
+        raise CommandError(f"`wrk` said something unknown: {said}")
+    return found.groups()
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
