@@ -106,7 +106,7 @@ class Access:
         session.rows.append(row)
         return self._grant(session, action, proposal, verdict, row, hide=False)
 
-    def ask(self, session: Session, action: str, target: Target, *, principal: Caller | None = None) -> Ruling:
+    def ask(self, session: Session, action: str, target: Target | Proposal, *, principal: Caller | None = None) -> Ruling:
         """Decide and record without raising, for the caller or for another principal of its organisation."""
         verdict, row = self._decide(session, principal or session.caller, action, target)
         session.rows.append(row)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 PREFIX = "PEERGATE_"
 #: Variables of the client side of the command line; they are no settings of a server.
@@ -44,11 +45,12 @@ class Settings:
             raise ConfigError(f"`port` must be from 0 to 65535, got `{self.port}`")
         if self.rate_limit < 0:
             raise ConfigError(f"`rate_limit` must be 0 or more, got `{self.rate_limit}`")
-        if self.public_url is not None and not self.public_url.startswith("https://"):
+        if self.public_url is not None and not re.match(r"https://[^/\s]", self.public_url):
             raise ConfigError(f"`public_url` must be an https address, got `{self.public_url}`")
 
 
-_TYPES = {"data": Path, "policies": Path, "port": int, "rate_limit": int, "workers": int}
+_PATHS = frozenset({"data", "policies"})
+_NUMBERS = frozenset({"port", "rate_limit", "workers"})
 
 
 def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None = None) -> Settings:
@@ -72,7 +74,7 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | N
     merged |= _known({name: value for name, value in flags.items() if value is not None}, "as a flag")
     if "data" not in merged:
         raise ConfigError("`data` is required: the directory that holds the store (--data DIR)")
-    return replace(Settings(data=cast(Path, merged.pop("data"))), **merged)  # type: ignore[arg-type]
+    return Settings(**merged)  # type: ignore[arg-type]  # each was read by its type
 
 
 def _known(given: Mapping[str, object], where: str) -> dict[str, object]:
@@ -81,8 +83,20 @@ def _known(given: Mapping[str, object], where: str) -> dict[str, object]:
     for name, value in given.items():
         if name not in names:
             raise ConfigError(f"unknown setting `{name}` {where}; known are {', '.join(sorted(names))}")
-        try:
-            read[name] = _TYPES.get(name, str)(value)  # type: ignore[operator]
-        except (TypeError, ValueError) as wrong:
-            raise ConfigError(f"`{name}` {where} must be of type {_TYPES[name].__name__}, got `{value}`") from wrong
+        read[name] = _number(name, value, where) if name in _NUMBERS else _text(name, value, where)
     return read
+
+
+def _text(name: str, value: object, where: str) -> object:
+    if not value or not isinstance(value, str | Path):
+        raise ConfigError(f"`{name}` {where} must be a text that is not empty, got `{value}`")
+    return Path(value) if name in _PATHS else str(value)
+
+
+def _number(name: str, value: object, where: str) -> int:
+    """A whole number, or its ASCII digits: never a fraction cut short, nor `true` as 1."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value):
+        return int(value)
+    raise ConfigError(f"`{name}` {where} must be a whole number, got `{value}`")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 
 class GatewayError(Exception):
     """Base of the errors that a surface renders. `detail` is one lower-case sentence that is safe to show the caller."""
@@ -98,3 +100,20 @@ class Unavailable(GatewayError):
     def __init__(self, detail: str, *, retry_after: int = 1) -> None:
         super().__init__(detail)
         self.retry_after = retry_after
+
+
+def echo(value: object) -> str:
+    """What was sent, short and harmless, in backticks; only the kind of a list or an object."""
+    match value:
+        case None:
+            return "`null`"
+        case bool():
+            return f"`{str(value).lower()}`"
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+        case int():
+            value = Decimal(value)  # str() of an int raises an error of its own above 4300 digits
+    shown = "".join(c if c.isprintable() and c != "`" else "?" for c in str(value)[:40])
+    return f"`{shown}`"

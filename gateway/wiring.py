@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -61,9 +62,7 @@ def create_data(data: Path) -> None:
     Signer.create(data)
 
 
-def open_services(
-    settings: Settings, *, now: Callable[[], datetime] = clock, accept_missing_mark: bool = False
-) -> Services:
+def open_services(settings: Settings, *, now: Callable[[], datetime] = clock, accept_missing_mark: bool = False) -> Services:
     """Open a data directory and wire everything over it.
 
     Raises:
@@ -74,14 +73,16 @@ def open_services(
     bundle = load_bundle(settings)
     signer = Signer.load(settings.data)
     database = Database.open(settings.data, accept_missing_mark=accept_missing_mark)
-    state = database.state
-    database.read_sync(lambda rows: load_state(rows, state), snapshot=True)
-    database.on_reopen(lambda rows: state.take_over(loaded(rows)))
-    salt, first_seen = installation.read_salt(database)
-    if first_seen is not None:
-        database.write(Unit(lambda tx: installation.keep_salt(tx, first_seen))).result()
-    body = json.dumps({"schema": bundle.schema_text, "policies": {p.id: p.text for p in bundle.policies.values()}}, sort_keys=True)
-    database.write(Unit(lambda tx: installation.keep_bundle(tx, bundle.hash, body, now()))).result()
+    with ExitStack() as opened:
+        opened.callback(database.close)
+        state = database.state
+        database.read_sync(lambda rows: load_state(rows, state), snapshot=True)
+        database.on_reopen(lambda rows: state.take_over(loaded(rows)))
+        salt, first_seen = installation.read_salt(database)
+        if first_seen is not None:
+            database.write(Unit(lambda tx: installation.keep_salt(tx, first_seen))).result()
+        database.write(Unit(lambda tx: installation.keep_bundle(tx, bundle.hash, _body(bundle), now()))).result()
+        opened.pop_all()
     return Services(
         settings=settings,
         clock=now,
@@ -91,6 +92,11 @@ def open_services(
         authenticator=Authenticator(signer, state, rate_limit=settings.rate_limit),
         contexts=ContextCache(),
     )
+
+
+def _body(bundle: Bundle) -> str:
+    policies = {policy.id: policy.text for policy in bundle.policies.values()}
+    return json.dumps({"schema": bundle.schema_text, "policies": policies}, sort_keys=True)
 
 
 def load_bundle(settings: Settings) -> Bundle:

@@ -11,8 +11,8 @@ from derive.amounts import Amount, AmountError, cedar_decimal, read_amount
 from derive.bands import band_of
 from derive.buckets import Bucket, bucket_of, is_action_type
 from derive.recipients import read_recipient
-from gateway.errors import Invalid
-from gateway.model.rules import DEFAULT_THRESHOLD, ApprovalRules
+from gateway.errors import Invalid, echo
+from gateway.model.rules import ACTION_FORM, DEFAULT_THRESHOLD, ApprovalRules
 
 #: Always asked of a human; the only actions without a dot that may be requested.
 ACCESS_REQUESTS = frozenset({"access_request", "policy_request", "binding_request"})
@@ -71,10 +71,7 @@ def check_action(action_type: str, *, field: str) -> None:
         Invalid: naming `field`.
     """
     if not is_action_type(action_type) and action_type not in ACCESS_REQUESTS | PLATFORM_MADE:
-        shown = "".join(c if c.isprintable() else "?" for c in action_type[:40])
-        raise Invalid(
-            f"`{field}` must look like `refund.create` (a-z, 0-9, _ and dots, at most {MAX_ACTION} characters), got `{shown}`", field=field
-        )
+        raise Invalid(f"`{field}` must {ACTION_FORM}, got {echo(action_type)}", field=field)
 
 
 def read_proposal(

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, cast
+from unicodedata import category
 
 from derive.amounts import AmountError, parse_amount
 from derive.buckets import is_action_type
-from gateway.errors import Invalid
+from gateway.errors import Invalid, echo
 
 Mode = Literal["deny", "approve", "allow"]
 MODES: tuple[Mode, ...] = ("deny", "approve", "allow")
@@ -20,9 +21,14 @@ MAX_VALUE = 200
 MAX_THRESHOLD = Decimal(10) ** 12
 #: The amount from which an action is tier 2 when no rule names another, in US dollars.
 DEFAULT_THRESHOLD = Decimal(50)
+ACTION_FORM = "look like `refund.create` (a-z, 0-9, _ and dots, at most 64 characters)"
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_]+)\s*\}\}")
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_SURROGATE_OR_NUL = re.compile(r"[\x00\ud800-\udfff]")
+#: Controls, formats (bidi, invisible), surrogates, line and paragraph separators.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+#: The two joiners are formats that scripts and emoji are written with.
+_JOINERS = "\u200c\u200d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ def parse_rules(document: object, *, field: str = "action_approval_policy") -> A
     default_mode = _mode(entries.get("default_mode", "approve"), f"{field}.default_mode")
     listed = entries.get("rules", [])
     if not isinstance(listed, list):
-        raise Invalid(f"`{field}.rules` must be a list", field=f"{field}.rules")
+        raise Invalid(f"`{field}.rules` must be a list, got {echo(listed)}", field=f"{field}.rules")
     if len(listed) > MAX_RULES:
         raise Invalid(f"`{field}.rules` holds {len(listed)} rules; at most {MAX_RULES} are allowed", field=f"{field}.rules")
     rules = tuple(_rule(entry, f"{field}.rules[{index}]") for index, entry in enumerate(listed))
@@ -91,7 +97,8 @@ def render_summary(template: str, payload: Mapping[str, object]) -> str | None:
         if isinstance(found, bool) or not isinstance(found, str | int | Decimal):
             missing = True
             return ""
-        return _UNPRINTABLE.sub("", str(found))[:MAX_VALUE]
+        text = str(Decimal(found)) if isinstance(found, int) else str(found)  # str() of an int ends at 4300 digits
+        return "".join(c for c in text if c in _JOINERS or category(c) not in _UNSEEN)[:MAX_VALUE]
 
     filled = _PLACEHOLDER.sub(value, template)
     return None if missing else filled
@@ -113,20 +120,12 @@ def _rule(entry: object, place: str) -> Rule:
     fields = _object(entry, place, ("action_type", "mode", "require_for_amount_above_usd", "summary_template"))
     action_type = fields.get("action_type")
     if not isinstance(action_type, str) or not is_action_type(action_type):
-        raise Invalid(
-            f"`{place}.action_type` must look like `refund.create` (a-z, 0-9, _ and dots, at most 64 characters), got {_echo(action_type)}",
-            field=f"{place}.action_type",
-        )
+        raise Invalid(f"`{place}.action_type` must {ACTION_FORM}, got {echo(action_type)}", field=f"{place}.action_type")
     if "mode" not in fields:
         raise Invalid(f"`{place}.mode` is required: one of deny, approve, allow", field=f"{place}.mode")
     mode = _mode(fields["mode"], f"{place}.mode")
     threshold = _threshold(fields.get("require_for_amount_above_usd"), f"{place}.require_for_amount_above_usd")
-    template = fields.get("summary_template")
-    if template is not None and (not isinstance(template, str) or len(template) > MAX_TEMPLATE):
-        raise Invalid(
-            f"`{place}.summary_template` must be a string of at most {MAX_TEMPLATE} characters", field=f"{place}.summary_template"
-        )
-    return Rule(action_type, mode, threshold, template)
+    return Rule(action_type, mode, threshold, _template(fields.get("summary_template"), f"{place}.summary_template"))
 
 
 def _threshold(value: object, place: str) -> Decimal | None:
@@ -137,25 +136,29 @@ def _threshold(value: object, place: str) -> Decimal | None:
     except AmountError as wrong:
         raise Invalid(f"`{place}` {wrong}", field=place) from wrong
     if amount >= MAX_THRESHOLD:
-        raise Invalid(f"`{place}` has more than 12 whole digits, got {_echo(value)}", field=place)
+        raise Invalid(f"`{place}` has more than 12 whole digits, got {echo(value)}", field=place)
     return amount
+
+
+def _template(value: object, place: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > MAX_TEMPLATE or _SURROGATE_OR_NUL.search(value):
+        raise Invalid(f"`{place}` must be a string of at most {MAX_TEMPLATE} characters, got {echo(value)}", field=place)
+    return value
 
 
 def _mode(value: object, place: str) -> Mode:
     if value not in MODES:
-        raise Invalid(f"`{place}` must be one of deny, approve, allow, got {_echo(value)}", field=place)
-    return cast(Mode, value)
+        raise Invalid(f"`{place}` must be one of deny, approve, allow, got {echo(value)}", field=place)
+    return value
 
 
 def _object(value: object, place: str, known: tuple[str, ...]) -> Mapping[str, object]:
     if not isinstance(value, dict):
-        raise Invalid(f"`{place}` must be an object", field=place)
+        raise Invalid(f"`{place}` must be an object, got {echo(value)}", field=place)
     for key in value:
         if key not in known:
-            raise Invalid(f"`{place}` has an unknown key {_echo(key)}; known are {', '.join(known)}", field=f"{place}.{key}"[:120])
+            shown = echo(key)
+            raise Invalid(f"`{place}` has an unknown key {shown}; known are {', '.join(known)}", field=f"{place}.{shown[1:-1]}")
     return cast(Mapping[str, object], value)
-
-
-def _echo(value: object) -> str:
-    text = value if isinstance(value, str) else type(value).__name__ if isinstance(value, dict | list) else str(value)
-    return f"`{_UNPRINTABLE.sub('?', text)[:40]}`"

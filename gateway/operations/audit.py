@@ -14,7 +14,8 @@ SCHEME = {
     "chain_structure": "one chain a data directory; each row's hash covers the row before it",
     "hash_field": "hash",
     "link_field": "seq",
-    "documentation": "unkeyed, so that anyone who holds the rows can verify it: sha256(previous hash, newline, canonical JSON of the row)",
+    "documentation": "unkeyed, so that anyone who holds the rows can verify it: "
+    "sha256(previous hash, newline, canonical JSON of the row)",
 }
 
 

@@ -41,7 +41,8 @@ def _posted(call: Call) -> PostedEvent:
     content = body.object("content")
     size = len(canonical(content))
     if size > limits.EVENT_CONTENT_BYTES:
-        raise Invalid(f"`content` is {size} bytes of canonical JSON; at most {limits.EVENT_CONTENT_BYTES} are allowed", field="content")
+        most = limits.EVENT_CONTENT_BYTES
+        raise Invalid(f"`content` is {size} bytes of canonical JSON; at most {most} are allowed", field="content")
     judgement = _judgement(content) if event_type == "approval" else None
     learn = judgement is None or call.org.settings.learn_from_posted_events
     return PostedEvent(event_type, content, judgement, _chosen_id(body), learn)

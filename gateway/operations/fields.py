@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import TypeGuard, TypeVar, overload
 
 from gateway.errors import Invalid
+from gateway.errors import echo as echo  # where operations look for it
 
 T = TypeVar("T", bound=str)
 # Types that two readers below are named like.
@@ -23,23 +24,6 @@ _DIGITS = re.compile(r"[0-9]+")
 _ABSENT = object()
 
 ID = "an id (a lower-case UUID)"
-
-
-def echo(value: object) -> str:
-    """What was sent, short and harmless, in backticks; only the kind of a list or an object."""
-    match value:
-        case None:
-            return "`null`"
-        case bool():
-            return f"`{str(value).lower()}`"
-        case dict():
-            return "an object"
-        case list():
-            return "a list"
-    # By way of Decimal, because str() of an int raises an error of its own above 4300 digits.
-    text = str(Decimal(value)) if isinstance(value, int) else str(value)
-    shown = "".join(c if c.isprintable() and c != "`" else "?" for c in text[:40])
-    return f"`{shown}`"
 
 
 def is_id(value: object) -> TypeGuard[str]:

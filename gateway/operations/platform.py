@@ -144,10 +144,11 @@ def _provision(
     """The agents of a template with their keys, and the secrets by agent. They are the person's own agents."""
     provisioned: list[tuple[Agent, Credential]] = []
     secrets: dict[str, str] = {}
-    for entry in template.agents:
+    # Agents of one moment are listed by id; sorted ids keep the template's order, in which the first is the first.
+    for agent_id, entry in zip(sorted(new_id() for _ in template.agents), template.agents, strict=True):
         rules = parse_rules(entry.get("action_approval_policy"))
         agent = Agent(
-            id=new_id(),
+            id=agent_id,
             org_id=connection.org_id,
             name=str(entry["name"]),
             description="",

@@ -45,7 +45,7 @@ def asking(rules: ApprovalRules, action_type: str) -> ApprovalRules:
     entries = [dict(entry) for entry in written] if isinstance(written, list) else []
     if standing is None:
         if len(entries) >= MAX_RULES:
-            raise Invalid(f"the agent's policy holds {MAX_RULES} rules already; at most {MAX_RULES} are allowed", field="agent_id")
+            raise Invalid(f"the policy of `agent_id` holds {MAX_RULES} rules already, and no more are allowed", field="agent_id")
         entries.append({"action_type": action_type, "mode": "approve"})
     elif standing.mode == "allow":
         entries = [{**entry, "mode": "approve"} if entry["action_type"] == action_type else entry for entry in entries]

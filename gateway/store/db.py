@@ -80,7 +80,7 @@ class Database:
             self.files.clean()
             self._mark = Mark(self.files.mark)
             opened.callback(self._mark.close)
-            self._writer = Writer(self._revive)
+            self._writer = Writer(self._revive, self.state)
             self._readers = Readers(self._writer.report)
             try:
                 self.attach(accept_missing_mark=options.get("accept_missing_mark", False))

@@ -94,8 +94,18 @@ def export_person(tx: Tx, grant: Grant[Peer]) -> PersonData:
     peer_id = grant.target.id
     basis = provenance.entries(tx, peer_id)
     facts = [
-        ExportedFact(key, parse_json(value), *plain, None if old is None else parse_json(old), at, basis.get(key, []))
-        for key, value, *plain, old, at in tx.all(FACTS, peer_id)
+        ExportedFact(
+            key,
+            parse_json(value),
+            confidence,
+            edited,
+            disputed,
+            live,
+            None if old is None else parse_json(old),
+            at,
+            basis.get(key, []),
+        )
+        for key, value, confidence, edited, disputed, live, old, at in tx.all(FACTS, peer_id)
     ]
     events = [ExportedEvent(id_, kind, parse_json(text), *rest) for id_, kind, text, *rest in tx.all(EVENTS, peer_id)]
     made = PersonData(

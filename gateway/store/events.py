@@ -181,9 +181,7 @@ def _bucket(rows: Rows, grant: Grant[Peer], judged: Judgement) -> Bucket | None:
         return None
     recipient = read_recipient(judged.payload)
     known = (
-        recipient is not None
-        and grant.caller.type == "Agent"
-        and known_recipient(rows, grant.caller.id, recipient, grant.now)
+        recipient is not None and grant.caller.type == "Agent" and known_recipient(rows, grant.caller.id, recipient, grant.now)
     )
     return bucket_of(judged.action, judged.payload, known_recipient=known)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from gateway.errors import NotFound
 from gateway.model.grant import Grant
 from gateway.model.records import Org
 from gateway.store import log
@@ -15,13 +16,14 @@ from gateway.store.rows import Rows
 
 COLUMNS = """seq, id, "at", principal_type, principal_id, action, resource_type, resource_id, outcome, deny_kind, policies,
   bundle, data_version, slices, request_id, details"""
+JSON_COLUMNS = (10, 13, 15)
 WHERE_DECISION = """FROM log WHERE kind = 'decision' AND org_id = $1
   AND ($2::VARCHAR IS NULL OR principal_id = $2) AND ($3::VARCHAR IS NULL OR action = $3)
   AND ($4::VARCHAR IS NULL OR resource_id = $4) AND ($5::VARCHAR IS NULL OR outcome = $5)
   AND ($6::VARCHAR IS NULL OR deny_kind = $6) AND ($7::VARCHAR IS NULL OR strpos(policies, $7) > 0)
   AND ($8::TIMESTAMP IS NULL OR "at" >= $8) AND ($9::TIMESTAMP IS NULL OR "at" < $9)"""
-DECISIONS = f"SELECT {COLUMNS} {WHERE_DECISION} ORDER BY seq DESC LIMIT $10 OFFSET $11"  # noqa: S608  # constants only
-DECISIONS_TOTAL = f"SELECT count(*) {WHERE_DECISION}"  # noqa: S608  # constants only
+DECISIONS = f"SELECT {COLUMNS} {WHERE_DECISION} ORDER BY seq DESC LIMIT $10 OFFSET $11"  # constants only
+DECISIONS_TOTAL = f"SELECT count(*) {WHERE_DECISION}"  # constants only
 DECISION = f"SELECT {COLUMNS} FROM log WHERE kind = 'decision' AND id = $1 AND org_id = $2"  # noqa: S608  # constants only
 DECISION_ORG = "SELECT org_id FROM log WHERE kind = 'decision' AND id = $1"
 
@@ -30,11 +32,11 @@ WHERE_EVENT = """FROM log WHERE kind = 'audit' AND org_id = $1
   AND ($4::VARCHAR IS NULL OR resource_id = $4)
   AND ($5::TIMESTAMP IS NULL OR "at" >= $5) AND ($6::TIMESTAMP IS NULL OR "at" < $6)
   AND ($7::VARCHAR IS NULL OR principal_id = $7)"""
-EVENTS = f"SELECT {COLUMNS} {WHERE_EVENT} ORDER BY seq DESC LIMIT $8 OFFSET $9"  # noqa: S608  # constants only
-EVENTS_TOTAL = f"SELECT count(*) {WHERE_EVENT}"  # noqa: S608  # constants only
+EVENTS = f"SELECT {COLUMNS} {WHERE_EVENT} ORDER BY seq DESC LIMIT $8 OFFSET $9"  # constants only
+EVENTS_TOTAL = f"SELECT count(*) {WHERE_EVENT}"  # constants only
 
-FIRST_SINCE = "SELECT min(seq) FROM log WHERE \"at\" >= $1"
-LAST_UNTIL = "SELECT max(seq) FROM log WHERE $1::TIMESTAMP IS NULL OR \"at\" < $1"
+FIRST_SINCE = 'SELECT min(seq) FROM log WHERE "at" >= $1'
+LAST_UNTIL = 'SELECT max(seq) FROM log WHERE $1::TIMESTAMP IS NULL OR "at" < $1'
 OWN_BETWEEN = "SELECT count(*) FROM log WHERE org_id = $1 AND seq BETWEEN $2 AND $3"
 OWN_ID = "SELECT count(*) FROM log WHERE org_id = $1 AND id = $2"
 
@@ -121,9 +123,14 @@ def decisions(rows: Rows, grant: Grant[Org], which: DecisionFilter, *, limit: in
 
 
 def decision(rows: Rows, grant: Grant[LogEntry]) -> Logged:
-    """The granted decision."""
+    """The granted decision.
+
+    Raises:
+        NotFound: it was pruned since.
+    """
     found = rows.one(DECISION, grant.target.id, grant.target.org_id)
-    assert found is not None  # the log is append-only and the grant was made for this row
+    if found is None:
+        raise NotFound  # the log was pruned since the decision
     return _logged(found)
 
 
@@ -136,9 +143,7 @@ def audit_events(
     return page, rows.value(EVENTS_TOTAL, *conditions)
 
 
-def verify_chain(
-    rows: Rows, grant: Grant[Org], *, since: datetime | None, until: datetime | None, limit: int
-) -> ChainReport:
+def verify_chain(rows: Rows, grant: Grant[Org], *, since: datetime | None, until: datetime | None, limit: int) -> ChainReport:
     """Verify at most `limit` rows: from `since` on, or else the newest ones. The chain runs through all organisations."""
     last = rows.value(LAST_UNTIL, until) or 0
     first = max(1, last - limit + 1) if since is None else rows.value(FIRST_SINCE, since) or last + 1
@@ -151,8 +156,10 @@ def verify_chain(
 
 
 def _logged(row: tuple[Any, ...]) -> Logged:
-    *head, policies, bundle, data_version, slices, request_id, details = row
-    return Logged(*head, json.loads(policies), bundle, data_version, json.loads(slices), request_id, json.loads(details))
+    cells = list(row)
+    for position in JSON_COLUMNS:
+        cells[position] = json.loads(cells[position])
+    return Logged(*cells)
 
 
 def verify_all(rows: Rows, grant: Grant[Installation]) -> log.Verification:

@@ -79,7 +79,8 @@ def correct_fact(tx: Tx, grant: Grant[Peer], fact_key: str, fact_value: Mapping[
     """
     standing = fact(tx, grant, fact_key)
     replaced = standing.replaced if standing.belief.edited_by_human else _inference(standing.belief)
-    tx.run(CORRECT, grant.target.id, fact_key, canonical(fact_value), None if replaced is None else canonical(replaced), grant.now)
+    old = None if replaced is None else canonical(replaced)
+    tx.run(CORRECT, grant.target.id, fact_key, canonical(fact_value), old, grant.now)
     provenance.add_human(tx, grant.target.id, fact_key, grant.caller.id, grant.now)
     _changed(tx, grant, "peer.fact_edited")
 

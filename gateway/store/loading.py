@@ -21,7 +21,7 @@ from gateway.model.records import (
     PlatformConnection,
     PlatformTemplate,
 )
-from gateway.model.rules import NO_RULES, parse_rules
+from gateway.model.rules import parse_rules
 from gateway.store.rows import Rows
 from gateway.store.state import State
 
@@ -49,9 +49,8 @@ def load_state(rows: Rows, state: State) -> None:
         state.put_org(Org(org_id, name, settings_of(settings), created_at))
     for row in rows.all(HUMANS):
         state.put_human(Human(*row))
-    for *head, policy, ttl, generation, created_at, attributes in rows.all(AGENTS):
-        rules = NO_RULES if policy is None else parse_rules(parse_json(policy))
-        state.put_agent(Agent(*head, rules, ttl, generation, created_at, parse_json(attributes)))
+    for row in rows.all(AGENTS):
+        state.put_agent(_agent(row))
     for row in rows.all(CREDENTIALS):
         state.put_credential(Credential(*row))
     for jti, expires_at in rows.all(REVOKED):
@@ -97,6 +96,13 @@ def _load_observers(rows: Rows, state: State) -> None:
         current.append(entry)
     if current:
         state.put_observers(current[0].peer_id, current)
+
+
+def _agent(row: tuple[Any, ...]) -> Agent:
+    cells = list(row)
+    cells[8] = parse_rules(None if row[8] is None else parse_json(row[8]))
+    cells[12] = parse_json(row[12])
+    return Agent(*cells)
 
 
 def _peer(row: tuple[Any, ...]) -> Peer:

@@ -29,9 +29,7 @@ class Lease:
     expires_at: datetime | None
 
 
-def list_anew(
-    tx: Tx, peer_id: str, agent_ids: Sequence[str], *, by: str, now: datetime
-) -> tuple[list[Observer], list[str]]:
+def list_anew(tx: Tx, peer_id: str, agent_ids: Sequence[str], *, by: str, now: datetime) -> tuple[list[Observer], list[str]]:
     """The list with agents added that are not on it now, without an end; and which of them were added."""
     standing = dict(tx.state.observers.get(peer_id, {}))
     added = [agent for agent in agent_ids if agent not in standing or not standing[agent].live_at(now)]

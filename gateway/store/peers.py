@@ -38,7 +38,8 @@ def open_peer(tx: Tx, grant: Grant[Peer], *, display_name: str | None, agent_ids
     for agent_id in agent_ids:
         agent = tx.state.agents.get(agent_id)
         if agent is None or agent.org_id != wanted.org_id:
-            raise Invalid(f"`observer_agent_ids` names `{agent_id}`, which is not an agent of this organisation", field="observer_agent_ids")
+            field = "observer_agent_ids"
+            raise Invalid(f"`{field}` names `{agent_id}`, which is not an agent of this organisation", field=field)
     standing = tx.state.peer_with_key(wanted.org_id, wanted.peer_type, wanted.peer_ref)
     if standing is None:
         peer = replace(wanted, display_name=display_name)

@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 THREADS = 2
 LIMIT = 4_096
+INTERRUPT_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,14 +78,15 @@ class Readers:
         with self._changed:
             self._refusal = reason
             queue, self._queue = self._queue, deque()
-            for cursor in self._cursors:
-                cursor.interrupt()
             self._changed.notify_all()
         for read in queue:
             if read.future.set_running_or_notify_cancel():
                 read.future.set_exception(StoreFailed(reason))
         for thread in self._threads:
-            thread.join()
+            while thread.is_alive():  # an interrupt that comes between two statements is lost
+                for cursor in self._cursors:
+                    cursor.interrupt()
+                thread.join(INTERRUPT_SECONDS)
         self.detach()
 
     def _serve(self) -> None:

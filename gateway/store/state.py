@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Iterable
 from datetime import datetime
 
 from gateway.model.records import (
@@ -21,10 +21,11 @@ from gateway.model.records import (
 class State:
     """Tables by id and the few look-ups that decisions use.
 
-    Rows are immutable, so a reader on another thread sees a whole row, the old one or the new. `version` rises with
-    every change; a decision carries the version it was taken on.
+    Rows are immutable, so a reader on another thread sees a whole row, the old one or the new; so are the lists of
+    observers, which are replaced whole. `version` rises with every change; a decision carries the version it was taken on.
 
-    INVARIANT: after start only `after_commit` callbacks of the writer change it.
+    INVARIANT: after start only the writer's thread changes it, in `after_commit` or when the store was opened again.
+    INVARIANT: a look-up walks over a copy, made in one step: the writer's thread goes on meanwhile.
     """
 
     def __init__(self) -> None:
@@ -40,19 +41,21 @@ class State:
         self.apps: dict[str, PlatformApp] = {}
         self.templates: dict[str, PlatformTemplate] = {}
         self.connections: dict[str, PlatformConnection] = {}
-        self.facts_versions: dict[str, int] = defaultdict(int)
+        self.facts_versions: dict[str, int] = {}
         self._peer_by_key: dict[tuple[str, str, str], str] = {}
         self._peer_by_connection: dict[str, str] = {}
-        self._observed: dict[str, set[str]] = defaultdict(set)
+        self._observed: dict[str, set[str]] = {}
         self._human_by_email: dict[str, str] = {}
         self._credential_by_hash: dict[str, str] = {}
 
     def take_over(self, fresh: State) -> None:
         """Become what `fresh` holds, after the store had to be opened again; the version moves on, never back."""
-        version = self.version + 1
+        # Facts may have changed as well: what was rendered from them is stale, whatever version it bears.
+        fresh.facts_versions = {peer: self.facts_versions.get(peer, 0) + 1 for peer in fresh.peers}
         for name, value in vars(fresh).items():
-            setattr(self, name, value)
-        self.version = version
+            if name != "version":
+                setattr(self, name, value)
+        self.version += 1
 
     # -- look-ups
 
@@ -82,7 +85,8 @@ class State:
 
     def observed_peers(self, agent_id: str, now: datetime) -> list[Peer]:
         """The peers whose list names the agent now, archived ones included, by id."""
-        return [self.peers[peer] for peer in sorted(self._observed.get(agent_id, ())) if self.observes(agent_id, peer, now)]
+        named = (self.peers.get(peer) for peer in sorted(self._observed.get(agent_id, ())) if self.observes(agent_id, peer, now))
+        return [peer for peer in named if peer is not None]
 
     def person_of(self, peer: Peer) -> Human | None:
         """The user a peer is about: its `peer_ref` for type user, else the user of its connection."""
@@ -94,13 +98,14 @@ class State:
         return human if human is not None and human.org_id == peer.org_id else None
 
     def agents_of_connection(self, connection_id: str) -> list[Agent]:
-        return sorted((a for a in self.agents.values() if a.connection_id == connection_id), key=lambda a: (a.created_at, a.id))
+        return _oldest_first(agent for agent in list(self.agents.values()) if agent.connection_id == connection_id)
 
     def children_of(self, agent_id: str) -> list[Agent]:
-        return sorted((a for a in self.agents.values() if a.parent_id == agent_id), key=lambda a: (a.created_at, a.id))
+        return _oldest_first(agent for agent in list(self.agents.values()) if agent.parent_id == agent_id)
 
     def credentials_of(self, principal_type: str, principal_id: str) -> list[Credential]:
-        return [c for c in self.credentials.values() if (c.principal_type, c.principal_id) == (principal_type, principal_id)]
+        wanted = (principal_type, principal_id)
+        return [key for key in list(self.credentials.values()) if (key.principal_type, key.principal_id) == wanted]
 
     # -- changes
 
@@ -131,6 +136,9 @@ class State:
         self.version += 1
 
     def put_credential(self, credential: Credential) -> None:
+        old = self.credentials.get(credential.id)
+        if old is not None and old.secret_hash != credential.secret_hash:
+            self._credential_by_hash.pop(old.secret_hash, None)
         self.credentials[credential.id] = credential
         self._credential_by_hash[credential.secret_hash] = credential.id
         self.version += 1
@@ -146,6 +154,9 @@ class State:
         self.version += 1
 
     def put_peer(self, peer: Peer) -> None:
+        old = self.peers.get(peer.id)
+        if old is not None and old.connection_id != peer.connection_id:
+            self._forget_connection(old)
         self.peers[peer.id] = peer
         self._peer_by_key[(peer.org_id, peer.peer_type, peer.peer_ref)] = peer.id
         if peer.connection_id is not None:
@@ -156,20 +167,25 @@ class State:
         peer = self.peers.pop(peer_id, None)
         if peer is not None:
             self._peer_by_key.pop((peer.org_id, peer.peer_type, peer.peer_ref), None)
-            if peer.connection_id is not None and self._peer_by_connection.get(peer.connection_id) == peer_id:
-                self._peer_by_connection.pop(peer.connection_id)
+            self._forget_connection(peer)
         self.put_observers(peer_id, [])
         self.removed_observers = {pair for pair in self.removed_observers if pair[0] != peer_id}
         self.facts_versions.pop(peer_id, None)
 
     def put_observers(self, peer_id: str, entries: list[Observer]) -> None:
-        """Replace a peer's observer list whole."""
-        for agent_id in self.observers.pop(peer_id, {}):
+        """Replace a peer's observer list whole, in one step for those who read it."""
+        listed = {entry.agent_id: entry for entry in entries}
+        gone = self.observers.get(peer_id, {}).keys() - listed.keys()
+        if listed:
+            self.observers[peer_id] = listed
+        else:
+            self.observers.pop(peer_id, None)
+        for agent_id in listed:
+            self._observed.setdefault(agent_id, set()).add(peer_id)
+        for agent_id in gone:
             self._observed[agent_id].discard(peer_id)
-        if entries:
-            self.observers[peer_id] = {entry.agent_id: entry for entry in entries}
-            for entry in entries:
-                self._observed[entry.agent_id].add(peer_id)
+            if not self._observed[agent_id]:
+                del self._observed[agent_id]
         self.version += 1
 
     def remember_removed(self, peer_id: str, agent_id: str, *, removed: bool) -> None:
@@ -193,4 +209,12 @@ class State:
 
     def facts_changed(self, peer_id: str) -> None:
         """A rendered context of this peer is stale; no decision depends on facts, so `version` stays."""
-        self.facts_versions[peer_id] += 1
+        self.facts_versions[peer_id] = self.facts_versions.get(peer_id, 0) + 1
+
+    def _forget_connection(self, peer: Peer) -> None:
+        if peer.connection_id is not None and self._peer_by_connection.get(peer.connection_id) == peer.id:
+            del self._peer_by_connection[peer.connection_id]
+
+
+def _oldest_first(agents: Iterable[Agent]) -> list[Agent]:
+    return sorted(agents, key=lambda agent: (agent.created_at, agent.id))

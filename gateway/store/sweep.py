@@ -161,7 +161,9 @@ def _outcomes(tx: Tx, peers: list[str]) -> tuple[dict[Key, tuple[Outcome, str]],
     """What becomes of each bucket, with its organisation; and which of them could not be derived."""
     standing = {(row[0], row[1]): Standing(*row[2:]) for row in tx.all(FACTS, peers)}
     suppressed = {(peer_id, key) for peer_id, key in tx.all(SUPPRESSED, peers)}
-    history: dict[Key, list[tuple[Any, ...]]] = {bucket: list(rows) for bucket, rows in groupby(tx.all(HISTORY, peers), itemgetter(0, 1))}
+    history: dict[Key, list[tuple[Any, ...]]] = {
+        bucket: list(rows) for bucket, rows in groupby(tx.all(HISTORY, peers), itemgetter(0, 1))
+    }
     outcomes: dict[Key, tuple[Outcome, str]] = {}
     failed: set[Key] = set()
     for bucket in (standing.keys() | history.keys()) - suppressed:
@@ -186,7 +188,7 @@ def _write(tx: Tx, outcomes: dict[Key, tuple[Outcome, str]], now: datetime) -> s
         tx.run(CHANGE, *_columns(changed), BANDS_VERSION, now)
     if retired:
         tx.run(RETIRE, *_columns(retired), now)
-    return {row[0] for row in (*made, *changed, *retired)}
+    return {str(row[0]) for row in (*made, *changed, *retired)}
 
 
 def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:

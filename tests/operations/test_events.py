@@ -43,7 +43,10 @@ def test_the_order_of_keys_is_no_difference_in_content(gateway: Gateway) -> None
 def test_an_id_belongs_to_its_caller_and_peer(gateway: Gateway) -> None:
     a, b = gateway.agent("a"), gateway.agent("b")
     one, two = gateway.peer(observers=[a, b]), gateway.peer(gateway.auditor, observers=[a])
-    ids = {done(post(client, peer, event_id="e"), 201)["event_id"] for client, peer in ((a, one), (b, one), (a, two), (gateway.owner, one))}
+    ids = {
+        done(post(client, peer, event_id="e"), 201)["event_id"]
+        for client, peer in ((a, one), (b, one), (a, two), (gateway.owner, one))
+    }
     assert len(ids) == 4
 
 
@@ -75,9 +78,18 @@ def test_fifty_posts_of_one_event_at_once_are_one_row_and_count_once(gateway: Ga
         ("content.decision", {"event_type": "approval", "content": {"action": "a.b", "decision": "maybe"}}),
         ("content.decision", {"event_type": "approval", "content": {"action": "a.b", "decision": {"$ne": ""}}}),
         ("content.payload", {"event_type": "approval", "content": {"action": "a.b", "decision": "approved", "payload": 5}}),
-        ("content.payload", {"event_type": "approval", "content": {"action": "a.b", "decision": "approved", "payload": {"amount_usd": "-1"}}}),
-        ("content.payload", {"event_type": "approval", "content": {"action": "a.b", "decision": "approved", "payload": {"amount_usd": "1e3"}}}),
-        ("content.payload", {"event_type": "approval", "content": {"action": "a.b", "decision": "approved", "payload": {"currency": 1}}}),
+        (
+            "content.payload",
+            {"event_type": "approval", "content": {"action": "a.b", "decision": "approved", "payload": {"amount_usd": "-1"}}},
+        ),
+        (
+            "content.payload",
+            {"event_type": "approval", "content": {"action": "a.b", "decision": "approved", "payload": {"amount_usd": "1e3"}}},
+        ),
+        (
+            "content.payload",
+            {"event_type": "approval", "content": {"action": "a.b", "decision": "approved", "payload": {"currency": 1}}},
+        ),
     ],
 )
 def test_an_event_that_cannot_be_read_is_refused_by_the_name_of_its_field(gateway: Gateway, field: str, body: object) -> None:
@@ -95,7 +107,9 @@ def test_content_of_exactly_the_limit_is_taken(gateway: Gateway) -> None:
     done(agent.post(path(peer, "/events"), body), 201)
 
 
-@pytest.mark.parametrize(("word", "decision"), [("approve", "approved"), ("reject", "rejected"), ("deny", "rejected"), ("denied", "rejected")])
+@pytest.mark.parametrize(
+    ("word", "decision"), [("approve", "approved"), ("reject", "rejected"), ("deny", "rejected"), ("denied", "rejected")]
+)
 def test_each_word_for_a_decision_is_understood(gateway: Gateway, word: str, decision: str) -> None:
     agent = gateway.agent("a")
     peer = gateway.peer(observers=[agent])
@@ -146,7 +160,9 @@ def test_the_gateways_own_decisions_are_evidence_by_the_id_of_the_approval(gatew
     approvals = [decide(gateway, agent, "approve", {"note": n}, by=gateway.member) for n in range(3)]
     [fact] = facts(gateway.member, peer)
     assert fact["fact_key"] == "approval_tendency:ticket.close|none|none|none"
-    assert sorted((entry["event_id"], entry["source"]) for entry in fact["provenance"]) == sorted((id_, "gateway") for id_ in approvals)
+    assert sorted((entry["event_id"], entry["source"]) for entry in fact["provenance"]) == sorted(
+        (id_, "gateway") for id_ in approvals
+    )
 
 
 def test_a_decision_is_evidence_about_who_decided_and_not_about_the_addressee(gateway: Gateway) -> None:

@@ -110,7 +110,7 @@ def test_a_correction_is_the_first_line_of_a_context_and_the_last_that_is_cut(ga
     assert context(agent, peer)["context"].splitlines()[0] == "- Ask me."
     small = f"- Ask me.\n{FOOTER}"
     assert context(agent, peer, budget=len(small))["context"] == small
-    assert [fact["fact_key"] for fact in facts(agent, peer)][0] == KEY
+    assert facts(agent, peer)[0]["fact_key"] == KEY
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,9 @@ def test_reads_are_filtered_and_paged(gateway: Gateway) -> None:
         context(agent, peer)
         gateway.clock.advance(timedelta(minutes=1))
     assert [read["agent_name"] for read in reads(gateway, agent_id=a.id)] == ["a", "a"]
-    assert [read["at"] for read in reads(gateway, **{"from": "2026-03-04T10:01:00Z", "to": "2026-03-04T10:02:00Z"})] == ["2026-03-04T10:01:00Z"]
+    assert [read["at"] for read in reads(gateway, **{"from": "2026-03-04T10:01:00Z", "to": "2026-03-04T10:02:00Z"})] == [
+        "2026-03-04T10:01:00Z"
+    ]
     page = done(gateway.member.get("/v1/me/reads", limit=1, offset=1), 200)
     assert ([read["agent_name"] for read in page["reads"]], page["total"]) == (["b"], 3)
     for query in ({"from": "yesterday"}, {"limit": 0}, {"agent_id": "x"}, {"agent": a.id}):
@@ -106,7 +108,13 @@ def test_readers_are_those_on_the_list_now_with_their_counts(gateway: Gateway) -
     lease = {"agent_id": b.id, "observer_expires_at": "2026-04-05T10:00:00Z"}
     done(gateway.member.put(path(peer, "/observers"), {"observers": [{"agent_id": a.id}, lease]}), 200)
     first = {"peer_id": peer["id"], "agent_id": a.id, "agent_name": "a", "added_by": gateway.owner.id, "added_at": AT}
-    second = {"peer_id": peer["id"], "agent_id": b.id, "agent_name": "b", "added_by": gateway.member.id, "added_at": "2026-04-04T10:00:00Z"}
+    second = {
+        "peer_id": peer["id"],
+        "agent_id": b.id,
+        "agent_name": "b",
+        "added_by": gateway.member.id,
+        "added_at": "2026-04-04T10:00:00Z",
+    }
     assert done(gateway.member.get("/v1/me/readers"), 200) == {
         "readers": [
             {**first, "observer_expires_at": None, "last_read_at": "2026-04-04T10:00:00Z", "reads": 1, "denials": 1},

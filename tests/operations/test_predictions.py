@@ -112,7 +112,12 @@ def test_a_human_asks_for_an_agent_by_its_id_and_else_about_nobody(gateway: Gate
     agent = gateway.agent("a", policy=allow())
     peer = gateway.peer(observers=[agent])
     learn(agent, peer, 3, payload=SMALL)
-    assert told(predict(gateway.member, peer, SMALL)) == (0.76, "All comparable requests were approved so far (3).", False, "no_matching_rule")
+    assert told(predict(gateway.member, peer, SMALL)) == (
+        0.76,
+        "All comparable requests were approved so far (3).",
+        False,
+        "no_matching_rule",
+    )
     assert told(predict(gateway.member, peer, SMALL, agent_id=agent.id))[2:] == (True, None)
     foreign = gateway.agent("f", by=gateway.other_owner)
     for agent_id in (foreign.id, "x"):
@@ -129,7 +134,12 @@ def test_the_agents_known_recipients_count_for_the_human_who_asks_for_it(gateway
     payload = {"to": "A@b.co"}
     asked = {"action": "ticket.close", "target_type": "t", "target_id": "7", "summary": "s", "payload": payload}
     approval = done(agent.post("/v1/approvals/request", asked), 202)["id"]
-    done(gateway.owner.post(f"/v1/approvals/{approval}/decide", {"decision": "approve"}, {"X-Auth-Confirm": gateway.owner.password}), 200)
+    done(
+        gateway.owner.post(
+            f"/v1/approvals/{approval}/decide", {"decision": "approve"}, {"X-Auth-Confirm": gateway.owner.password}
+        ),
+        200,
+    )
     kinds = [
         predict(gateway.owner, peer, payload)["understood"]["recipient_kind"],
         predict(gateway.owner, peer, payload, agent_id=agent.id)["understood"]["recipient_kind"],
@@ -158,7 +168,9 @@ def test_the_agents_known_recipients_count_for_the_human_who_asks_for_it(gateway
         ("agent_id", {"agent_id": "x"}),
     ],
 )
-def test_a_question_that_cannot_be_read_is_refused_by_the_name_of_its_field(gateway: Gateway, field: str, change: dict[str, object]) -> None:
+def test_a_question_that_cannot_be_read_is_refused_by_the_name_of_its_field(
+    gateway: Gateway, field: str, change: dict[str, object]
+) -> None:
     agent = gateway.agent("a")
     peer = gateway.peer(observers=[agent])
     body = {"action_type": "refund.create", "effective_risk_tier": 1, **change}

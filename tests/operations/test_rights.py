@@ -28,8 +28,26 @@ def rows(gateway: Gateway, sql: str, *params: object) -> list[tuple[Any, ...]]:
     [
         (None, {"rules": [{"action_type": "refund.create", "mode": "approve"}]}),
         (
-            {"rules": [{"action_type": "refund.create", "mode": "allow", "require_for_amount_above_usd": "10", "summary_template": "s"}]},
-            {"rules": [{"action_type": "refund.create", "mode": "approve", "require_for_amount_above_usd": "10", "summary_template": "s"}]},
+            {
+                "rules": [
+                    {
+                        "action_type": "refund.create",
+                        "mode": "allow",
+                        "require_for_amount_above_usd": "10",
+                        "summary_template": "s",
+                    }
+                ]
+            },
+            {
+                "rules": [
+                    {
+                        "action_type": "refund.create",
+                        "mode": "approve",
+                        "require_for_amount_above_usd": "10",
+                        "summary_template": "s",
+                    }
+                ]
+            },
         ),
         (
             {"rules": [{"action_type": "refund.create", "mode": "deny"}]},
@@ -51,7 +69,10 @@ def test_asking_every_time_writes_a_rule_and_only_ever_narrows(gateway: Gateway,
     learn(agent, peer, 3, payload=SMALL)
     asked = gateway.member.post(fact_path(peer, SMALL_KEY, "/ask-me"), {"agent_id": agent.id})
     assert done(asked, 200) == {"agent_id": agent.id, "action_approval_policy": expected}
-    assert done(gateway.owner.get(f"/v1/agents/{agent.id}"), 200)["action_approval_policy"] in (expected, None if policy is None else expected)
+    assert done(gateway.owner.get(f"/v1/agents/{agent.id}"), 200)["action_approval_policy"] in (
+        expected,
+        None if policy is None else expected,
+    )
 
 
 def test_asking_every_time_counts_from_the_next_request(gateway: Gateway) -> None:
@@ -144,9 +165,17 @@ def test_a_preview_is_the_bytes_that_the_agent_gets(gateway: Gateway) -> None:
     }
     assert done(gateway.member.get(path(peer, "/preview"), agent_id=agent.id), 200)["context"] == whole["context"]
     nothing = {"context": "", "characters": 0, "budget": 2000, "cut": []}
-    assert done(gateway.member.get(path(peer, "/preview"), agent_id=other.id), 200) == {"agent_id": other.id, "allowed": False, **nothing}
+    assert done(gateway.member.get(path(peer, "/preview"), agent_id=other.id), 200) == {
+        "agent_id": other.id,
+        "allowed": False,
+        **nothing,
+    }
     done(gateway.member.put(path(peer, "/pause"), {"reading": True, "learning": False}), 200)
-    assert done(gateway.member.get(path(peer, "/preview"), agent_id=agent.id), 200) == {"agent_id": agent.id, "allowed": True, **nothing}
+    assert done(gateway.member.get(path(peer, "/preview"), agent_id=agent.id), 200) == {
+        "agent_id": agent.id,
+        "allowed": True,
+        **nothing,
+    }
 
 
 def test_a_preview_needs_an_agent_of_the_organisation(gateway: Gateway) -> None:
@@ -178,9 +207,11 @@ def full(gateway: Gateway) -> tuple[Any, dict[str, Any]]:
 
 
 def test_an_export_holds_the_rows_that_erasure_deletes(gateway: Gateway) -> None:
-    agent, peer = full(gateway)
+    _, peer = full(gateway)
     exported = done(gateway.member.request("GET", path(peer, "/export"), headers=proof(gateway.member)), 200)
-    counts = {table: rows(gateway, f"SELECT count(*) FROM {table} WHERE peer_id = $1", peer["id"])[0][0] for table in held(gateway)}
+    counts = {
+        table: rows(gateway, f"SELECT count(*) FROM {table} WHERE peer_id = $1", peer["id"])[0][0] for table in held(gateway)
+    }
     why = [entry for fact in exported["facts"] for entry in fact["why_we_believe_this"]]
     assert counts == {
         "events": len(exported["raw_observations"]),

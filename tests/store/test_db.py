@@ -29,7 +29,7 @@ def test_a_second_database_is_not_made_over_the_first(database: Database, data: 
 
 
 def test_a_database_that_is_not_there_is_not_made_by_opening(data: Path, migrations: Path) -> None:
-    with pytest.raises(StoreRefused, match="there is no database in .*: make one with `peergate init"):
+    with pytest.raises(StoreRefused, match=r"there is no database in .*: make one with `peergate init"):
         Database.open(data, migrations=migrations)
     assert not data.exists()
 

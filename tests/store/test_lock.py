@@ -12,7 +12,11 @@ from gateway.store.db import Database
 from gateway.store.faults import StoreRefused
 from tests.store.samples import a_thing
 
-OPEN = "import sys, pathlib; from gateway.store.db import Database; Database.open(pathlib.Path(sys.argv[1]), migrations=pathlib.Path(sys.argv[2]))"
+OPEN = """
+import pathlib, sys
+from gateway.store.db import Database
+Database.open(pathlib.Path(sys.argv[1]), migrations=pathlib.Path(sys.argv[2]))
+"""
 
 
 def open_elsewhere(data: Path, migrations: Path) -> str:

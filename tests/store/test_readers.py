@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -107,7 +109,7 @@ def test_a_close_interrupts_reads_and_fails_those_that_wait(data: Path, migratio
         started.wait()
         rows.value(ENDLESS)
 
-    running = [database._readers.submit(endless, snapshot=False) for _ in range(2)]
+    running: list[Future[Any]] = [database._readers.submit(endless, snapshot=False) for _ in range(2)]
     waiting = [database._readers.submit(count, snapshot=False) for _ in range(3)]
     waiting[0].cancel()
     started.wait()

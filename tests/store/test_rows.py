@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -36,6 +37,13 @@ def test_a_time_comes_back_as_the_same_moment_in_utc(database: Database, given: 
 def test_a_time_without_a_zone_is_refused(database: Database, value: object) -> None:
     with pytest.raises(ValueError, match="a time without a zone"):
         database.read_sync(lambda rows: rows.value("SELECT $1", value))
+
+
+@pytest.mark.parametrize(
+    "value", [True, 7, -(2**63), "é\0", "", Decimal("12.340"), 0.5, date(2026, 3, 1), b"\x00\xff", ["a", None], []]
+)
+def test_a_value_comes_back_as_it_went_in(database: Database, value: object) -> None:
+    assert database.read_sync(lambda rows: rows.value("SELECT $1", value)) == value
 
 
 def test_times_inside_a_list_are_refused_on_the_way_out(database: Database) -> None:

@@ -232,7 +232,7 @@ def test_when_the_instance_dies_what_waits_fails_and_the_store_goes_on_with_anot
     database.on_reopen(lambda rows: reloaded.append((database.healthy, rows.value("SELECT count(*) FROM things"))))
     with busy_writer(database):
         database.note([a_row("lost")])
-        waiting = [
+        waiting: list[Future[Any]] = [
             database.write(Unit(dies)),
             database.write(a_thing("x", row=a_row("2"))),
             database.write(a_thing("y", solo=True)),
@@ -268,7 +268,7 @@ def test_what_could_not_be_published_is_not_acknowledged_and_memory_is_loaded_ag
 
     def run(tx: Tx) -> None:
         tx.run("INSERT INTO things VALUES ('committed', 0, NULL)")
-        tx.after_commit(lambda: 1 / 0)  # type: ignore[arg-type,return-value]
+        tx.after_commit(lambda: 1 / 0)  # type: ignore[arg-type]
 
     assert isinstance(database.write(Unit(run)).exception(), StoreFailed)
     assert database.write(a_thing("after")).result() == 1

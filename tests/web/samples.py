@@ -53,12 +53,9 @@ BODIES: dict[str, dict[str, object]] = {
         "policy_promotions_need_two": "false",
         "sensitive_actions": ["a.b"],
         "time_zone": "UTC",
-        "key": "auto_approve",
-        "value": "false",
-        "approval_id": SOME_ID,
     },
     "agent.create": AGENT,
-    "agent.update": {**AGENT, "is_active": True, "approval_id": SOME_ID},
+    "agent.update": {**AGENT, "is_active": True},
     "agent.rotate_key": {"api_key_expires_at": "2030-01-31T12:00:00Z"},
     "agent.create_child": {
         **CHILD,
@@ -100,6 +97,13 @@ BODIES: dict[str, dict[str, object]] = {
     "platform.upsert_user": {"email": "user@b.example", "subject_token": None},
     "platform.bootstrap": {"template_id": SOME_ID, "parameters": {}, "return_to": "https://a.example/"},
     "admin.derive": {"dry_run": True},
+}
+
+#: Fields of another way of asking than the sample's: one setting by its name, and a change that an approval let through.
+OTHERWISE = {
+    "settings.update": {"key", "value", "approval_id"},
+    "agent.update": {"approval_id"},
+    "agent.create_child": {"approval_id"},
 }
 
 

@@ -19,7 +19,9 @@ from gateway.authn.authenticator import Authenticator
 from gateway.errors import Conflict, NotFound
 from gateway.operations.call import Call, Services
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.store.db import Database
 from gateway.web import app as app_module
+from gateway.web.answer import answer
 from gateway.web.app import Surface, create_app
 from tests.builders import Client, Gateway
 
@@ -253,8 +255,6 @@ def test_relaxed_records_are_in_the_log_by_the_time_it_closes(tmp_path: Path) ->
     over(gateway).request("PUT", "/t/strict", {"a": 1}, {"X-Request-Id": "r"})
     services = gateway.services
     gateway.close()
-    from gateway.store.db import Database  # the directory is opened anew, as by the next process
-
     again = Database.open(services.settings.data)
     found = again.read_sync(lambda rows: rows.all("SELECT action, outcome FROM log WHERE request_id = $1", "r"))
     again.close()
@@ -345,6 +345,4 @@ def test_a_client_that_leaves_while_sending_gets_no_answer_and_leaves_no_record(
 
 
 def test_a_fraction_of_a_payload_goes_out_as_the_number_it_came_in_as() -> None:
-    from gateway.web.answer import answer  # beside the application: its own encoder
-
     assert answer(200, {"a": Decimal("0.10"), "b": Decimal("1e2"), "c": "é"}).body == '{"a":0.1,"b":100,"c":"é"}'.encode()

@@ -40,12 +40,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What came back: answers a second, their times, their size, and how busy the clients themselves were (1 is wholly)."""
+    """What came back: how many answers, how many a second, and their times; and how busy the clients were (1 is wholly)."""
 
+    answers: float
     per_second: float
     p50_ms: float
     p99_ms: float
-    answer_bytes: float
     clients_busy: float
 
 
@@ -59,7 +59,6 @@ class _Run:
         self._open = CONNECTIONS
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.times: list[float] = []
-        self.bytes = 0
 
     def request(self) -> bytes | None:
         """The next one to send, or None when it is time to stop."""
@@ -70,10 +69,6 @@ class _Run:
             return None
         self._next += 1
         return self._requests[self._next % len(self._requests)]
-
-    def answered(self, seconds: float, size: int) -> None:
-        self.times.append(seconds)
-        self.bytes += size
 
     def fail(self, why: str) -> None:
         if not self.ended.done():
@@ -109,7 +104,7 @@ class _Connection(asyncio.Protocol):
         if not received.startswith(b"HTTP/1.1 200 "):
             self._run.fail(received[:500].decode("utf-8", "replace"))
             return
-        self._run.answered(perf_counter() - self._sent_at, size)
+        self._run.times.append(perf_counter() - self._sent_at)
         self._send()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -139,10 +134,10 @@ async def load(url: str, requests: list[Request], seconds: float) -> Load:
     elapsed = perf_counter() - start
     times = sorted(run.times)
     return Load(
+        answers=len(times),
         per_second=len(times) / elapsed,
         p50_ms=times[len(times) // 2] * 1e3,
         p99_ms=times[len(times) * 99 // 100] * 1e3,
-        answer_bytes=run.bytes / len(times),
         clients_busy=(process_time() - busy) / elapsed,
     )
 

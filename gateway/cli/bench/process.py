@@ -41,6 +41,15 @@ class Server:
         kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
         return int(kilobytes) * 1024
 
+    def processor_seconds(self) -> float | None:
+        """The processor time it has used so far, all its threads together; None where the system does not tell."""
+        try:
+            status = Path(f"/proc/{self.process_id}/stat").read_text("ascii")
+        except OSError:
+            return None
+        user, system = status.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
 
 @contextmanager
 def gateway_on(data: Path, *, audit: str = "durable") -> Iterator[Server]:

@@ -34,9 +34,7 @@ class Timed:
         return [round(min(ratios), 3), round(max(ratios), 3)]
 
 
-def alternate(
-    rounds: int, passes: Sequence[Callable[[], object]], *, times: int, each: int, shown: Progress
-) -> list[Timed]:
+def alternate(rounds: int, passes: Sequence[Callable[[], object]], *, times: int, each: int, shown: Progress) -> list[Timed]:
     """Run the passes in turn, forwards and backwards, `times` times a round; return what one thing of each cost.
 
     A pass does `each` things. All of them run once before, because what is made on first use is no part of what follows.

@@ -1,0 +1,245 @@
+"""Compilation: whatever the state, what is asked about comes whole, fits the schema, and never raises."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.model.caller import OPERATOR, Caller, PrincipalType
+from gateway.model.entity import Entity, EntityUid
+from gateway.model.records import (
+    PEER_TYPES,
+    ROLES,
+    Agent,
+    ApprovalHeader,
+    Credential,
+    Human,
+    Org,
+    OrgSettings,
+    Pause,
+    Peer,
+    PlatformApp,
+    PlatformConnection,
+)
+from gateway.model.rules import MODES, NO_RULES, parse_rules
+from gateway.policy.engine import PolicyEngine
+from gateway.store.entities import Compiler, Installation, LogEntry, Missing, MissingType, Target, proposal_entity, uid_of
+from gateway.store.state import State
+from tests.world import (
+    HOME,
+    HOUR,
+    NOW,
+    World,
+    a_connection,
+    a_human,
+    a_peer,
+    a_proposal,
+    agent_caller,
+    an_agent,
+    an_approval,
+    an_entry,
+    caller,
+    shipped,
+)
+
+ENGINE = PolicyEngine(shipped(), salt=b"salt")
+# Few names, so that references dangle, meet and cross organisations.
+names = st.sampled_from(["a", "b", "", 'é"::\\'])
+orgs = st.sampled_from(["home", "away"])
+ends = st.sampled_from([None, NOW - HOUR, NOW, NOW + HOUR, NOW + 2 * HOUR])
+humans = st.builds(a_human, names, st.sampled_from(ROLES), orgs)
+policies = st.sampled_from([NO_RULES, *(
+    parse_rules({"rules": [{"action_type": "refund.create", "mode": mode, "require_for_amount_above_usd": limit}]})
+    for mode in MODES
+    for limit in (None, "0", "50", "999999999999.9999")
+)])  # fmt: skip
+agents = st.builds(
+    an_agent,
+    names,
+    orgs,
+    is_active=st.booleans(),
+    created_by=names,
+    parent_id=st.none() | names,
+    connection_id=st.none() | names,
+    rules=policies,
+)
+peers = st.builds(
+    a_peer,
+    names,
+    names,
+    orgs,
+    peer_type=st.sampled_from(PEER_TYPES),
+    connection_id=st.none() | names,
+    archived=st.booleans(),
+    pause=st.builds(Pause, st.booleans(), st.booleans(), ends),
+)
+connections = st.builds(
+    a_connection, names, names, orgs, app_id=names, status=st.sampled_from(["pending", "active", "disconnected"])
+)
+approvals = st.builds(
+    an_approval,
+    names,
+    names,
+    names,
+    org_id=orgs,
+    connection_id=st.none() | names,
+    risk_tier=st.integers(1, 3),
+    status=st.sampled_from(["pending", "approved", "expired"]),
+    expires_at=st.sampled_from([NOW, NOW + HOUR]),
+)
+credentials = st.builds(
+    Credential, names, orgs, st.sampled_from(["Human", "Agent", "Platform"]), names, names, names, st.just(NOW), ends
+)
+apps = st.builds(PlatformApp, names, orgs, names, names, names, st.just(NOW))
+targets: st.SearchStrategy[Target] = st.one_of(
+    st.builds(Org, orgs, names, st.just(OrgSettings()), st.just(NOW)),
+    humans,
+    agents,
+    peers,
+    approvals,
+    connections,
+    credentials,
+    st.builds(LogEntry, names, orgs),
+    st.just(Installation()),
+    st.builds(Missing, st.sampled_from(get_args(MissingType)), names),
+)
+callers = st.just(OPERATOR) | st.builds(Caller, st.sampled_from(get_args(PrincipalType)), names, orgs, names)
+
+
+@st.composite
+def states(draw: st.DrawFn) -> State:
+    state = State()
+    for human in draw(st.lists(humans, max_size=3)):
+        state.put_human(human)
+    for app in draw(st.lists(apps, max_size=2)):
+        state.put_app(app)
+    for connection in draw(st.lists(connections, max_size=2)):
+        state.put_connection(connection)
+    for agent in draw(st.lists(agents, min_size=1, max_size=3)):
+        state.put_agent(agent)
+    for peer in draw(st.lists(peers, max_size=3)):
+        state.put_peer(peer)
+        state.put_observers(peer.id, [an_entry(peer.id, agent, draw(ends)) for agent in draw(st.sets(names, max_size=3))])
+    return state
+
+
+@settings(max_examples=300, deadline=None)
+@given(states(), callers, targets)
+def test_every_question_compiles_to_a_whole_slice_that_fits_the_schema(state: State, who: Caller, target: Target) -> None:
+    entities, until = Compiler(state).compile(who, target, NOW)
+    made = ENGINE.slice(*entities)
+    assert made.complete
+    assert {who.uid, uid_of(target)} <= made.uids
+    assert until is None or until > NOW
+
+
+@settings(max_examples=200, deadline=None)
+@given(states(), callers, st.sampled_from(["refund.create", "agent.delete", "access_request", "policy_change"]), st.booleans())
+def test_every_proposal_compiles_to_a_whole_slice_that_fits_the_schema(
+    state: State, who: Caller, action: str, paused: bool
+) -> None:
+    entities, until = Compiler(state).compile_authority(who, who.org_id, NOW)
+    for proposal in (a_proposal(action), a_proposal(action, amount_usd="922337203685477.5807"), a_proposal(action, amount=1)):
+        entity = proposal_entity(proposal, who.org_id, person_paused=paused)
+        made = ENGINE.extend(ENGINE.slice(*entities), entity)
+        assert made.complete
+        assert {who.uid, entity.uid} <= made.uids
+    assert until is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(states(), callers, targets)
+def test_a_compilation_stands_until_its_end(state: State, who: Caller, target: Target) -> None:
+    compiler = Compiler(state)
+    entities, until = compiler.compile(who, target, NOW)
+    moments = [NOW + timedelta(minutes=minutes) for minutes in range(0, 200, 20)]
+    assert {compiler.compile(who, target, at)[0] == entities for at in moments if until is None or at < until} == {True}
+
+
+def test_the_missing_types_are_the_resources_of_the_schema_that_have_an_id_on_the_wire() -> None:
+    resources = set()
+    for line in shipped().schema_text.splitlines():
+        if "resource: [" in line:
+            resources |= set(line.partition("resource: [")[2].partition("]")[0].split(", "))
+    assert resources - {"Org", "Installation", "ProposedAction"} == set(get_args(MissingType))
+
+
+@pytest.mark.parametrize("kind", get_args(MissingType))
+@pytest.mark.parametrize("who", [caller("owner"), agent_caller(), caller("app", "Platform"), OPERATOR])
+def test_an_unknown_and_a_foreign_id_compile_alike_but_for_the_id(kind: MissingType, who: Caller) -> None:
+    compiler = Compiler(World().state)
+    unknown, _ = compiler.compile(who, Missing(kind, "unknown"), NOW)
+    for foreign in ("stranger", "foreign", "abroad"):
+        found, _ = compiler.compile(who, Missing(kind, foreign), NOW)
+        assert sorted(_renamed(found, foreign)) == sorted(_renamed(unknown, "unknown"))
+
+
+def _renamed(entities: tuple[Entity, ...], name: str) -> list[str]:
+    return [repr(entity).replace(f"'{name}'", "ID") for entity in entities]
+
+
+def test_an_agent_has_the_edge_to_a_peer_only_while_it_is_listed() -> None:
+    world = World()
+    edge = EntityUid("Observers", "peer")
+    for until, expected in ((None, True), (NOW, False), (NOW + HOUR, True)):
+        world.observe("agent", until=until)
+        assert (edge in _parents(world, "agent", world.peer)) is expected
+        assert edge not in _parents(world, "other", world.peer)
+    assert edge not in _parents(world, "agent", world.state.peers["abroad"])
+
+
+def _parents(world: World, agent: str, peer: Peer) -> tuple[EntityUid, ...]:
+    entities, _ = Compiler(world.state).compile(agent_caller(agent), peer, NOW)
+    [found] = [entity for entity in entities if entity.uid == EntityUid("Agent", agent)]
+    return found.parents
+
+
+def test_the_person_of_a_peer_is_the_user_it_names_or_the_user_of_its_connection() -> None:
+    world = World()
+    world.state.put_connection(a_connection("link", "admin"))
+    world.state.put_human(a_human("abroad-too", org_id="away"))
+    people = {
+        a_peer("user"): "member",
+        a_peer("foreign", "stranger"): None,
+        a_peer("unknown", "nobody"): None,
+        a_peer("linked", "link", peer_type="platform_connection", connection_id="link"): "admin",
+        a_peer("external", "member", peer_type="external"): None,
+        a_peer("external-linked", "x", peer_type="external", connection_id="link"): "admin",
+        a_peer("unlinked", "gone", peer_type="platform_connection", connection_id="gone"): None,
+    }
+    for peer, person in people.items():
+        entities, _ = Compiler(world.state).compile(caller("owner"), peer, NOW)
+        [entity] = [entity for entity in entities if entity.uid == uid_of(peer)]
+        assert entity.attrs.get("person") == (None if person is None else EntityUid("Human", person)), peer.id
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (Org(HOME, "", OrgSettings(), NOW), 'Org::"home"'),
+        (a_human("x"), 'Human::"x"'),
+        (an_agent("x"), 'Agent::"x"'),
+        (a_peer("x"), 'Peer::"x"'),
+        (an_approval("x"), 'Approval::"x"'),
+        (a_connection("x"), 'PlatformConnection::"x"'),
+        (Credential("x", HOME, "Human", "y", "", "", NOW, None), 'Credential::"x"'),
+        (LogEntry("x", HOME), 'Decision::"x"'),
+        (Installation(), 'Installation::"local"'),
+        (Missing("Peer", "x"), 'Peer::"x"'),
+    ],
+)
+def test_a_target_is_decided_under_its_own_identifier(target: Target, expected: str) -> None:
+    assert str(uid_of(target)) == expected
+
+
+def test_a_proposal_is_decided_under_its_action() -> None:
+    assert str(uid_of(a_proposal("refund.create"))) == 'ProposedAction::"refund.create"'
+
+
+def test_every_kind_of_target_is_in_the_property_tests() -> None:
+    kinds = (Org, Human, Agent, Peer, ApprovalHeader, PlatformConnection, Credential, LogEntry, Installation, Missing)
+    assert set(get_args(Target)) == set(kinds)

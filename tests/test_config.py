@@ -1,0 +1,132 @@
+"""Settings: where they come from, which wins, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from gateway.config import CLIENT_VARIABLES, ConfigError, Settings, load
+
+
+def test_only_a_data_directory_has_to_be_given() -> None:
+    assert load({"data": "d"}, {}) == Settings(
+        data=Path("d"),
+        host="127.0.0.1",
+        port=8787,
+        policies=None,
+        audit="durable",
+        rate_limit=6000,
+        public_url=None,
+        workers=1,
+    )
+    with pytest.raises(ConfigError, match=r"^`data` is required: the directory that holds the store"):
+        load({}, {})
+
+
+def test_a_flag_wins_over_a_variable_and_a_variable_over_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "peergate.toml"
+    file.write_text('data = "file"\nhost = "file"\nport = 1\nrate_limit = 1\npolicies = "file"\n')
+    environ = {
+        "PEERGATE_HOST": "environment",
+        "PEERGATE_PORT": "2",
+        "PEERGATE_RATE_LIMIT": "0",
+        "HOME": "/",
+        "peergate_host": "x",
+    }
+    read = load({"port": 3, "host": None, "audit": "relaxed"}, environ, file)
+    assert (read.data, read.host, read.port, read.rate_limit, read.policies, read.audit) == (
+        Path("file"),
+        "environment",
+        3,
+        0,
+        Path("file"),
+        "relaxed",
+    )
+
+
+def test_every_setting_has_a_variable() -> None:
+    values = {
+        "data": "d",
+        "host": "::1",
+        "port": "0",
+        "policies": "p",
+        "audit": "relaxed",
+        "rate_limit": "5",
+        "public_url": "https://gate.example",
+        "workers": "1",
+    }
+    read = load({}, {f"PEERGATE_{name.upper()}": value for name, value in values.items()})
+    assert {field.name: str(getattr(read, field.name)) for field in fields(Settings)} == values
+
+
+def test_variables_of_the_command_line_client_are_no_settings() -> None:
+    assert load({"data": "d"}, dict.fromkeys(CLIENT_VARIABLES, "x")) == load({"data": "d"}, {})
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "toml", "sentence"),
+    [
+        (
+            {"prot": 1},
+            {},
+            "",
+            "unknown setting `prot` as a flag; known are audit, data, host, policies, port, public_url, rate_limit, workers",
+        ),
+        ({}, {"PEERGATE_RATELIMIT": "1"}, "", "unknown setting `ratelimit` in the environment; known are "),
+        ({}, {"PEERGATE_": "1"}, "", "unknown setting `` in the environment; known are "),
+        ({}, {}, "Port = 1", "unknown setting `Port` in "),
+        ({}, {}, "[server]\nport = 1", "unknown setting `server` in "),
+    ],
+)
+def test_an_unknown_setting_is_refused_wherever_it_comes_from(
+    tmp_path: Path, flags: dict[str, object], environ: dict[str, str], toml: str, sentence: str
+) -> None:
+    file = tmp_path / "peergate.toml"
+    file.write_text(toml)
+    with pytest.raises(ConfigError) as wrong:
+        load({"data": "d", **flags}, environ, file)
+    assert str(wrong.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("port", value) for value in ("", "x", " 80", "80 ", "8_0", "8.0", "\u0668\u0660", "0x50", "-1", "65536", "9" * 30)),
+        *(("port", value) for value in (True, 80.5, [80], -1, 65536)),
+        *(("rate_limit", value) for value in ("-1", "many", False, 1.0)),
+        *(("workers", value) for value in ("2", "0", 2, "-1", True)),
+        *(("audit", value) for value in ("", "off", "Durable", True)),
+        *(
+            ("public_url", value)
+            for value in ("", "http://gate.example", "gate.example", "https://", "https:///x", "HTTPS://x", 5)
+        ),
+        *(("data", value) for value in ("", 5, True, ["d"])),
+        *(("policies", value) for value in ("", 5)),
+        *(("host", value) for value in ("", 5)),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(ConfigError) as wrong:
+        load({"data": "d", name: value}, {})
+    assert str(wrong.value).startswith(f"`{name}` ")
+    if isinstance(value, str):
+        with pytest.raises(ConfigError):
+            load({"data": "d"}, {f"PEERGATE_{name.upper()}": value})
+
+
+def test_more_than_one_worker_is_refused_with_a_sentence() -> None:
+    with pytest.raises(ConfigError) as wrong:
+        load({"data": "d", "workers": 4}, {})
+    assert str(wrong.value) == "`workers` must be 1: one process holds the store, and a second one would be refused"
+
+
+@pytest.mark.parametrize("content", [b"data =", b"\xff", None], ids=["no TOML", "no UTF-8", "no file"])
+def test_a_file_that_cannot_be_read_is_refused_by_name(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "peergate.toml"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ConfigError) as wrong:
+        load({"data": "d"}, {}, file)
+    assert str(wrong.value).startswith(f"the settings file {file} cannot be read: ")

@@ -1,0 +1,76 @@
+"""Which way imports go, and what may be done in one place only."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway import errors
+from gateway.errors import GatewayError
+from tests.world import ROOT
+
+FILES = sorted((ROOT / "gateway").rglob("*.py"))
+TREES = {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text()) for file in FILES}
+
+
+def test_the_layers_hold() -> None:
+    command = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
+    assert command is not None
+    done = subprocess.run([command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(("driver", "room"), [("cedarpy", "gateway/policy/"), ("duckdb", "gateway/store/")])
+def test_a_driver_is_spoken_to_in_one_room_only(driver: str, room: str) -> None:
+    users = {file for file, tree in TREES.items() if driver in _imported(tree)}
+    assert users
+    assert {file for file in users if not file.startswith(room)} == set()
+
+
+def test_every_module_says_what_it_is_in_one_line() -> None:
+    said = {file: ast.get_docstring(tree) for file, tree in TREES.items()}
+    assert [file for file, text in said.items() if not text or len(text.splitlines()[0]) > 130] == []
+
+
+def test_no_module_is_named_for_nothing_in_particular() -> None:
+    nothing = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
+    assert [file for file in TREES if Path(file).stem in nothing] == []
+
+
+def test_no_module_is_a_hall() -> None:
+    assert [str(file.relative_to(ROOT)) for file in FILES if len(file.read_text().splitlines()) > 300] == []
+
+
+def test_every_error_has_its_status_and_title() -> None:
+    found = {
+        name: (kind.status, kind.title)
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, GatewayError) and kind is not GatewayError
+    }
+    assert found == {
+        "Invalid": (400, "invalid request"),
+        "Unauthenticated": (401, "unauthenticated"),
+        "Forbidden": (403, "forbidden"),
+        "StepUpRequired": (403, "step-up required"),
+        "NotFound": (404, "not found"),
+        "Conflict": (409, "conflict"),
+        "TooLarge": (413, "too large"),
+        "TooManyRequests": (429, "too many requests"),
+        "Unavailable": (503, "unavailable"),
+    }
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=modules):
+                names |= {alias.name.partition(".")[0] for alias in modules}
+            case ast.ImportFrom(module=str(module), level=0):
+                names.add(module.partition(".")[0])
+    return names
