@@ -62,15 +62,21 @@ def create_data(data: Path) -> None:
     Signer.create(data)
 
 
-def open_services(settings: Settings, *, now: Callable[[], datetime] = clock, accept_missing_mark: bool = False) -> Services:
-    """Open a data directory and wire everything over it.
+def open_services(
+    settings: Settings,
+    *,
+    now: Callable[[], datetime] = clock,
+    accept_missing_mark: bool = False,
+    bundle: Bundle | None = None,
+) -> Services:
+    """Open a data directory and wire everything over it; `bundle` when the policies are loaded already.
 
     Raises:
         StoreRefused: the store cannot be opened; the sentence says why.
         PolicyError: the policies do not load, with every finding.
         KeyFileError: the signing keys are missing or readable by others.
     """
-    bundle = load_bundle(settings)
+    bundle = bundle or load_bundle(settings)
     signer = Signer.load(settings.data)
     database = Database.open(settings.data, accept_missing_mark=accept_missing_mark)
     with ExitStack() as opened:

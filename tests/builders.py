@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +17,13 @@ from starlette.testclient import TestClient
 
 from gateway.config import Settings
 from gateway.operations.call import Services
+from gateway.policy.bundle import Bundle
 from gateway.web.app import create_app
-from gateway.wiring import OPERATIONS, create_data, open_services, set_up_org
+from gateway.wiring import OPERATIONS, create_data, load_bundle, open_services, set_up_org
 
 START = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 Response = httpx2.Response
+ROLES = ("owner", "admin", "security", "auditor", "member", "other_owner")
 
 
 @dataclass(slots=True)
@@ -64,23 +70,38 @@ class Client:
 
 
 class Gateway:
-    """A running gateway in this process: one organisation with every role, another beside it."""
+    """A running gateway in this process: one organisation with every role, another beside it.
+
+    It starts as a copy of one that was made through the API once a test run, because hashing passwords and parsing
+    policies take most of the time of a small test.
+    """
 
     def __init__(self, data: Path, **settings: Any) -> None:
+        made = _first()
+        shutil.copytree(made.data, data)
+        self._open(data, **settings)
+        for role in ROLES:
+            setattr(self, role, replace(made.clients[role], http=self.http))
+
+    owner: Client
+    admin: Client
+    security: Client
+    auditor: Client
+    member: Client
+    other_owner: Client
+
+    def _open(self, data: Path, **settings: Any) -> None:
         self.clock = Clock()
-        create_data(data)
-        self.services: Services = open_services(Settings(data=data, rate_limit=0, **settings), now=self.clock)
-        self.http = TestClient(create_app(self.services, OPERATIONS), raise_server_exceptions=True)
-        self.owner = self._org("owner@sample.example")
-        self.other_owner = self._org("owner@other.example")
-        self.admin, self.security, self.auditor, self.member = (
-            self.human(role) for role in ("admin", "security", "auditor", "member")
+        self.services: Services = open_services(
+            Settings(data=data, rate_limit=0, **settings), now=self.clock, bundle=None if "policies" in settings else shipped_bundle()
         )
+        self.http = TestClient(create_app(self.services, OPERATIONS), raise_server_exceptions=True)
 
     def close(self) -> None:
         self.services.database.close()
 
-    def _org(self, email: str) -> Client:
+    def org(self, email: str) -> Client:
+        """A fresh organisation's owner."""
         made = set_up_org(self.services, name=f"organisation of {email}", email=email)
         return Client(self.http, made.owner_id, made.api_key, email, made.password)
 
@@ -108,6 +129,40 @@ class Gateway:
         body = {"peer_type": "user", "peer_ref": about.id, "observer_agent_ids": [agent.id for agent in observers or []]}
         peer: dict[str, Any] = done((by or self.owner).post("/v1/peers", body), 201)["peer"]
         return peer
+
+
+class _New(Gateway):
+    """A gateway made from nothing, in the order of the roles."""
+
+    def __init__(self, data: Path) -> None:
+        create_data(data)
+        self._open(data)
+        self.owner = self.org("owner@sample.example")
+        self.other_owner = self.org("owner@other.example")
+        self.admin, self.security, self.auditor, self.member = (
+            self.human(role) for role in ("admin", "security", "auditor", "member")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    data: Path
+    clients: Mapping[str, Client]
+
+
+@cache
+def _first() -> _First:
+    directory = Path(tempfile.mkdtemp(prefix="peergate-tests-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    made = _New(directory / "data")
+    made.close()
+    return _First(directory / "data", {role: getattr(made, role) for role in ROLES})
+
+
+@cache
+def shipped_bundle() -> Bundle:
+    """The product's own policies, parsed once a test run; a bundle is never changed."""
+    return load_bundle(Settings(data=Path()))
 
 
 def done(response: Response, status: int) -> Any:

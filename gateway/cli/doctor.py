@@ -18,10 +18,12 @@ from gateway.authn.keyfile import KeyFileError
 from gateway.authn.signer import Signer
 from gateway.cli.exits import DONE, FINDING
 from gateway.cli.output import print_json
-from gateway.config import Settings
+from gateway.config import ConfigError, Settings
 from gateway.policy.finding import PolicyError
 from gateway.store.db import Database
 from gateway.store.faults import StoreRefused
+from gateway.store.files import Files
+from gateway.store.lock import Lock
 
 PACKAGES = ("cedarpy", "duckdb", "starlette", "uvicorn", "joserfc", "argon2-cffi", "pyotp")
 LEAST_FREE_BYTES = 1 << 30
@@ -88,7 +90,7 @@ def _package(name: str) -> Finding:
 def _policies(directory: Path | None) -> Finding:
     try:
         bundle = wiring.load_bundle(Settings(data=Path(), policies=directory))
-    except PolicyError as wrong:
+    except (PolicyError, ConfigError) as wrong:
         return Finding("policies", False, str(wrong), "mend each line; `policies/` of the release is a good copy")
     return Finding("policies", True, f"{len(bundle.policies)} policies, bundle {bundle.hash[:12]}")
 
@@ -112,12 +114,27 @@ def _data(data: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(data).free
     yield Finding("disk", free >= LEAST_FREE_BYTES, f"{free >> 20} MiB free", "make room: a full disk stops the gateway")
     yield _opens("signing keys", lambda: Signer.load(data))
+    if _held(data):
+        yield Finding("lock", True, "held: a gateway serves this directory, and its store is left alone")
+        return
+    yield Finding("lock", True, "free")
     yield _opens("store", lambda: Database.open(data).close())
+
+
+def _held(data: Path) -> bool:
+    path = Files(data).lock
+    if not path.exists():
+        return False
+    try:
+        Lock(path).release()
+    except StoreRefused:
+        return True
+    return False
 
 
 def _opens(check: str, attempt: Callable[[], object]) -> Finding:
     try:
         attempt()
     except (StoreRefused, KeyFileError) as refused:
-        return Finding(check, False, str(refused), "see the sentence; a running gateway holds its store, which is well")
+        return Finding(check, False, str(refused), "do what the sentence says, or start from a backup")
     return Finding(check, True, "opens")

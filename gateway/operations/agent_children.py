@@ -1,4 +1,4 @@
-"""Children of agents: agents that may never do more than the one they belong to."""
+"""Children of agents: agents with a key and a policy of their own, and at most the scopes of the one they belong to."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from gateway.errors import Invalid
 from gateway.model.records import Agent
 from gateway.operations.agent_fields import attributes, created, end_text, key_end, new_key, rules, shape
 from gateway.operations.call import Call
-from gateway.operations.confirmation import confirm
 from gateway.operations.fields import new_id
+from gateway.operations.guardrails import guard_new_rules
 from gateway.operations.operation import Operation, Reply
 from gateway.store import agents
 
@@ -39,8 +39,8 @@ async def create_child(call: Call) -> Reply:
     parent = grant.target
     if parent.parent_id is not None:
         raise Invalid("a child has no children of its own; `name` another agent as the parent", field="name")
-    if own_rules is not None and call.org.settings.guardrail_changes_require_step_up:
-        await confirm(call, "policy.update", totp="no")
+    if own_rules is not None:
+        await guard_new_rules(call, parent.rules, own_rules)
     child_id = new_id()
     child = Agent(
         id=child_id,

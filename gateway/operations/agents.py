@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gateway import limits
-from gateway.errors import Conflict, Forbidden, Invalid
+from gateway.errors import Forbidden, Invalid
 from gateway.model.records import Agent
-from gateway.model.rules import NO_RULES, widens
+from gateway.model.rules import NO_RULES
 from gateway.operations import agent_children
 from gateway.operations.agent_fields import ATTRIBUTES, attributes, created, end_text, key_end, lifetime, new_key, rules, shape
 from gateway.operations.call import Call
-from gateway.operations.confirmation import confirm
 from gateway.operations.fields import new_id
+from gateway.operations.guardrails import confirm_rules, guard_new_rules
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.store import agents, widenings
 from gateway.store.approvals import Approval
@@ -18,9 +18,6 @@ from gateway.store.entities import Missing
 
 BODY = ("name", "description", "action_approval_policy", "token_ttl_seconds", *ATTRIBUTES)
 
-REGISTER_FIRST = (
-    "this organisation has wider policies approved first: register the agent without `action_approval_policy`, then change it"
-)
 AWAITING = (
     "the wider policy waits for an approval, and nothing was changed: once approved, repeat this request with `approval_id`"
 )
@@ -45,11 +42,8 @@ async def create(call: Call) -> Reply:
         attributes=attributes(body) | end_text(end),
     )
     grant = call.access.authorize(call.session, "agent.create", call.org)
-    if agent.has_policy and call.org.settings.guardrail_changes_require_step_up:
-        await confirm(call, "policy.update", totp="no")
-    if call.org.settings.guardrail_changes_require_approval and widens(NO_RULES, agent.rules):
-        # Registering anew would be the way around the second person.
-        raise Conflict(REGISTER_FIRST)
+    if agent.has_policy:
+        await guard_new_rules(call, NO_RULES, agent.rules)
     secret, key = new_key(agent.id, agent.org_id, call.now, end)
     await call.write(agents.register, grant, agent, key)
     return Reply(created(agent, secret), 201)
@@ -97,8 +91,7 @@ async def update(call: Call) -> Reply:
     grant = call.access.authorize(call.session, "agent.update", call.agent(call.path["agent_id"]))
     if sets_rules:
         grant = call.access.authorize(call.session, "agent.set_rules", grant.target)
-        if call.org.settings.guardrail_changes_require_step_up:
-            await confirm(call, "policy.update", totp="no")
+        await confirm_rules(call)
     changed = await call.write_alone(widenings.change_agent, grant, changes, approval_id=approval_id)
     return _awaiting(changed) if isinstance(changed, Approval) else Reply(shape(changed))
 

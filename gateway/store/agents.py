@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gateway import limits
-from gateway.errors import Conflict, Invalid, NotFound
+from gateway.errors import Conflict, NotFound
 from gateway.model.entity import EntityUid
 from gateway.model.grant import Grant
 from gateway.model.records import Agent, Credential, Org
-from gateway.model.rules import ApprovalRules, widens
+from gateway.model.rules import ApprovalRules
 from gateway.store.approval_outcomes import cancel_pending_of
 from gateway.store.canonical import canonical
 from gateway.store.credentials import end_credentials, insert_credential
@@ -52,11 +52,9 @@ def register_child(tx: Tx, grant: Grant[Agent], agent: Agent, key: Credential) -
     """Add a child of the granted agent.
 
     Raises:
-        Invalid: the child may do more than its parent.
         Conflict: the parent has as many children as it may have.
     """
     parent = current(tx, grant)
-    check_within(parent, agent.rules)
     if len(tx.state.children_of(parent.id)) >= limits.CHILDREN_PER_AGENT:
         raise Conflict(f"this agent has {limits.CHILDREN_PER_AGENT} children, which is the most it may have")
     insert(tx, agent, key)
@@ -150,18 +148,6 @@ def current(tx: Tx, grant: Grant[Agent]) -> Agent:
     if agent is None:
         raise NotFound
     return agent
-
-
-def check_within(parent: Agent, rules: ApprovalRules) -> None:
-    """Refuse a policy under which a child may do more than its parent.
-
-    Raises:
-        Invalid: it may.
-    """
-    if widens(parent.rules, rules):
-        raise Invalid(
-            "`action_approval_policy` of a child must not allow more than that of its parent", field="action_approval_policy"
-        )
 
 
 def rules_text(rules: ApprovalRules) -> str | None:

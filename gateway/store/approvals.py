@@ -170,4 +170,4 @@ def insert(tx: Tx, asked: Approval, *, recipient: str | None) -> None:
 
 def _approval(row: tuple[Any, ...]) -> Approval:
     *plain, summary, payload, understood = row
-    return Approval(*plain, parse_json(summary), parse_json(payload), parse_json(understood))
+    return Approval(*(*plain, parse_json(summary), parse_json(payload), parse_json(understood)))

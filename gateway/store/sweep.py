@@ -11,20 +11,24 @@ from operator import itemgetter
 from typing import Any
 
 from derive.bands import BANDS_VERSION
+from derive.events import RETENTION
 from gateway.store.db import Database
 from gateway.store.derivation import DERIVATION_FAILED, Outcome, Standing, settle
-from gateway.store.retention import bury_expired
+from gateway.store.retention import Buried, bury_expired
 from gateway.store.rows import Rows, Tx
 from gateway.store.writer import Unit
 
 #: Events to a transaction: enough that a commit costs little, few enough that other writers do not wait for long.
 CHUNK = 50_000
+#: Expired events to a transaction: deleting one takes some 50 us at the commit, while every other writer waits.
+BURIED_CHUNK = 2_000
 
 PEERS = """SELECT peer_id, sum(n)::BIGINT FROM (
   SELECT peer_id, count(*) AS n FROM events GROUP BY peer_id
   UNION ALL SELECT peer_id, count(*) FROM facts GROUP BY peer_id
   UNION ALL SELECT peer_id, count(*) FROM pending_buckets GROUP BY peer_id) AS held
   WHERE $1::VARCHAR IS NULL OR peer_id IN (SELECT id FROM peers WHERE org_id = $1) GROUP BY peer_id ORDER BY peer_id"""
+EXPIRED = 'SELECT peer_id, count(*) FROM events WHERE "at" <= $1::TIMESTAMP GROUP BY peer_id ORDER BY peer_id'
 OWING = """SELECT peer_id, count(*) FROM pending_buckets
   WHERE $1::VARCHAR IS NULL OR peer_id IN (SELECT id FROM peers WHERE org_id = $1) GROUP BY peer_id ORDER BY peer_id"""
 HISTORY = """SELECT peer_id, fact_key, id, event_type, decision, "at", source, org_id FROM events
@@ -94,10 +98,19 @@ async def derive_all(
     """
     peers = await database.read(lambda rows: rows.all(OWING if only_owed else PEERS, org_id))
     total, done = Swept(), 0
-    for chunk in _chunks(peers):
+    for chunk in _chunks(peers, CHUNK):
         total += await _sweep(database, chunk, now, dry_run=dry_run)
         done += len(chunk)
         progress(f"{done} of {len(peers)} peers, {total.buckets} buckets")
+    return total
+
+
+async def bury_all(database: Database, now: datetime) -> Buried:
+    """Bury what has expired, without deriving: the daily sweep. Deletions cost most at commit, so commits are small."""
+    peers = await database.read(lambda rows: rows.all(EXPIRED, now - RETENTION))
+    total = Buried(0, 0)
+    for chunk in _chunks(peers, BURIED_CHUNK):
+        total += await database.awrite(Unit(lambda tx, which=chunk: bury_expired(tx, now, peers=which)))  # type: ignore[misc]
     return total
 
 
@@ -134,7 +147,7 @@ def sweep_peers(tx: Tx, peers: Sequence[str], now: datetime) -> Swept:
     if paid:
         tx.run(PAID, *_columns(paid))
         later = bury_expired(tx, now, peers=which)
-        buried = type(buried)(buried.events + later.events, buried.tombstones + later.tombstones)
+        buried += later
     unheard = sorted(failed - due)
     if unheard:
         tx.run(OWE, *_columns(unheard), now)
@@ -195,13 +208,13 @@ def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _chunks(peers: Sequence[tuple[str, int]]) -> Iterator[list[str]]:
+def _chunks(peers: Sequence[tuple[Any, ...]], most: int) -> Iterator[list[str]]:
     chunk: list[str] = []
     held = 0
     for peer_id, count in peers:
         chunk.append(peer_id)
         held += count
-        if held >= CHUNK:
+        if held >= most:
             yield chunk
             chunk, held = [], 0
     if chunk:

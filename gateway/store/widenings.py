@@ -28,15 +28,12 @@ def change_agent(tx: Tx, grant: Grant[Agent], changes: Mapping[str, object], *, 
     """Change an agent; where a wider policy waits for a second person, return the approval it waits for and change nothing.
 
     Raises:
-        Invalid: `approval_id` is of something else, or the policy is wider than that of the parent.
+        Invalid: `approval_id` is of something else.
         Conflict: the approval is not approved, has ended or was used.
     """
     agent = agents.current(tx, grant)
     rules = changes.get("rules")
     if isinstance(rules, ApprovalRules):
-        parent = tx.state.agents.get(agent.parent_id) if agent.parent_id is not None else None
-        if parent is not None:
-            agents.check_within(parent, rules)
         org = tx.state.orgs[agent.org_id]
         if approval_id is not None:
             _use(tx, grant, agent, rules, approval_id)

@@ -254,14 +254,10 @@ def test_a_time_that_is_no_instant_is_refused(sent: str) -> None:
     assert wrong.value.detail.startswith("`x` must be an RFC 3339 time with an offset, such as 2030-01-31T12:00:00Z, got `")
 
 
-@given(st.datetimes(timezones=st.timezones()))
+@given(st.datetimes(timezones=st.just(UTC)))
 def test_what_is_stamped_is_read_back(moment: datetime) -> None:
-    try:
-        shown = stamp(moment)
-    except OverflowError:
-        return
-    assert shown.endswith("Z")
-    assert Fields({"x": shown}).timestamp("x") == moment
+    assert stamp(moment).endswith("Z")
+    assert Fields({"x": stamp(moment)}).timestamp("x") == moment
 
 
 def test_times_are_shown_in_utc() -> None:

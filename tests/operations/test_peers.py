@@ -6,6 +6,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+from gateway.operations.contexts import ContextCache, Served
 from tests.builders import START, Gateway, done
 from tests.operations.peer_acts import FOOTER, KEY, REFUND, context, fact_path, facts, learn, path
 
@@ -318,6 +319,19 @@ def test_a_foreign_peer_is_byte_for_byte_an_unknown_one_on_every_route(gateway: 
                 answers.add((answer.status_code, answer.content, headers))
         assert {status for status, _, _ in answers} == {404}, route
         assert len(answers) == 1, route
+
+
+def test_a_rendered_context_is_kept_for_one_version_of_the_facts_and_one_day() -> None:
+    cache, day = ContextCache(), START.date()
+    served = Served("text", 4, 2000, 1, 1, ())
+    cache.keep_text("p", 7, day, served)
+    assert cache.text("p", 2000, 7, day) is served
+    assert [cache.text("p", 2000, 8, day), cache.text("p", 2000, 7, day + timedelta(days=1)), cache.text("p", 1999, 7, day)] == [
+        None
+    ] * 3
+    cache.keep_expiry("p", 7, START)
+    known = [cache.settled("p", 7, START - timedelta(microseconds=1)), cache.settled("p", 7, START), cache.settled("p", 8, START)]
+    assert known == [True, False, False]
 
 
 def test_a_humans_view_is_of_the_moment_after_each_change(gateway: Gateway) -> None:

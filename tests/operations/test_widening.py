@@ -221,7 +221,10 @@ def test_only_what_widens_waits(gateway: Gateway, old: object, new: object, stat
 def test_registering_anew_is_no_way_around(guarded: Gateway) -> None:
     refused = guarded.member.post("/v1/agents", {"name": "new", "action_approval_policy": WIDE})
     assert (refused.status_code, refused.json()["title"]) == (409, "conflict")
-    assert guarded.member.post("/v1/agents", {"name": "new", "action_approval_policy": NARROW}).status_code == 201
+    parent = done(guarded.member.post("/v1/agents", {"name": "new", "action_approval_policy": NARROW}), 201)
+    path = f"/v1/agents/{parent['id']}/children"
+    assert guarded.member.post(path, {"name": "child", "action_approval_policy": WIDE}).status_code == 409
+    assert guarded.member.post(path, {"name": "child"}).status_code == 201
 
 
 def test_an_agent_never_widens_itself(guarded: Gateway) -> None:

@@ -15,7 +15,7 @@ from gateway.store.db import Database
 from gateway.store.derivation import rederive
 from gateway.store.retention import Buried, next_expiry, run_retention
 from gateway.store.rows import Tx
-from gateway.store.sweep import Swept, derive_all, owed
+from gateway.store.sweep import Swept, bury_all, derive_all, owed
 from gateway.store.writer import Unit
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -224,3 +224,13 @@ def test_many_peers_are_swept_in_chunks(store: Database, monkeypatch: pytest.Mon
     told: list[str] = []
     assert sweep(store, progress=told.append) == Swept(peers=7, buckets=7, facts_made=7)
     assert told == [f"{done} of 7 peers, {done} buckets" for done in (2, 4, 6, 7)]
+
+
+def test_the_daily_sweep_buries_in_chunks_what_has_expired_and_derives_nothing(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.store.sweep.BURIED_CHUNK", 2)
+    change(store, *[(INSERT, f"p{n}", "old", ORG, NOON, "agent:a", KEY, "approved", True) for n in range(5)])
+    change(store, *[(INSERT, f"p{n}", "new", ORG, NOON + DAY, "agent:a", KEY, "approved", True) for n in range(5)])
+    assert asyncio.run(bury_all(store, NOON + 90 * DAY)) == Buried(5, 0)
+    assert (set(ids(store, "events")), rows(store, FACTS)) == ({"new"}, [])

@@ -1,0 +1,89 @@
+"""`peergate doctor`: everything well, and each thing that is not, with how to mend it."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from tests.cli.conftest import Command, Installed
+from tests.real.process import Server
+
+#: Some port that is free, most likely; what listens on 8787 here is nobody's business.
+FREE = "0"
+
+
+def findings(command: Command, *words: str | Path) -> dict[str, bool]:
+    examined = command("doctor", "--json", *words)
+    found = {finding["check"]: finding["well"] for finding in examined.json["findings"]}
+    assert all(finding["mend"] for finding in examined.json["findings"] if not finding["well"])
+    assert examined.code == (0 if all(found.values()) else 1)
+    return found
+
+
+def unwell(command: Command, *words: str | Path) -> set[str]:
+    return {check for check, well in findings(command, *words).items() if not well}
+
+
+def test_a_sound_installation_is_well(command: Command, installed: Installed) -> None:
+    found = findings(command, "--data", installed.data, "--port", FREE)
+    assert found.keys() >= {
+        "python",
+        "cedarpy",
+        "duckdb",
+        "clock",
+        "policies",
+        "port",
+        "data directory",
+        "disk",
+        "lock",
+        "signing keys",
+    }
+    assert all(found.values())
+
+
+def test_for_people_each_finding_is_a_line(command: Command, installed: Installed) -> None:
+    examined = command("doctor", "--data", installed.data, "--port", FREE)
+    assert (examined.code, examined.err) == (0, "")
+    assert all(line.startswith("ok  ") for line in examined.out.splitlines())
+    assert "\x1b" not in examined.out
+
+
+def test_a_port_that_is_taken_is_found(command: Command) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert unwell(command, "--port", str(taken.getsockname()[1])) == {"port"}
+
+
+def test_policies_that_do_not_load_are_found(command: Command, tmp_path: Path) -> None:
+    assert unwell(command, "--policies", tmp_path, "--port", FREE) == {"policies"}
+    assert unwell(command, "--policies", tmp_path / "nowhere", "--port", FREE) == {"policies"}
+
+
+def test_a_directory_that_is_not_there_is_found_and_not_made(command: Command, tmp_path: Path) -> None:
+    assert unwell(command, "--data", tmp_path / "nowhere", "--port", FREE) == {"data directory"}
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_directory_without_a_database_is_found_and_left_empty(command: Command, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir(mode=0o700)
+    assert unwell(command, "--data", empty, "--port", FREE) == {"signing keys", "store"}
+    assert list(empty.iterdir()) == []
+
+
+def test_doors_left_open_are_found(command: Command, installed: Installed) -> None:
+    installed.data.chmod(0o755)
+    (installed.data / "keys" / "signing.json").chmod(0o644)
+    assert unwell(command, "--data", installed.data, "--port", FREE) == {"data directory", "signing keys"}
+
+
+def test_a_store_that_does_not_open_is_found(command: Command, installed: Installed) -> None:
+    (installed.data / "peergate.duckdb").write_bytes(b"not a database")
+    assert unwell(command, "--data", installed.data, "--port", FREE) == {"store"}
+
+
+def test_a_gateway_that_runs_is_no_fault(command: Command, installed: Installed) -> None:
+    with Server.serve(installed.data) as server:
+        found = findings(command, "--data", installed.data, "--port", FREE)
+        assert all(found.values())
+        assert "store" not in found
+        assert server.stop() == 0

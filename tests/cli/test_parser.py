@@ -1,0 +1,86 @@
+"""The command line as a whole: everything has help, and every client command is an operation of the gateway."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.cli.command import Command
+from gateway.cli.commands import COMMANDS
+from gateway.cli.main import build_parser
+from gateway.operations.registry import OPERATIONS
+from tests.cli.conftest import Command as Run
+
+LOCAL = {"init", "serve", "demo", "derive", "backup", "erase", "login", "doctor", "bench", "audit verify", "key recover"}
+#: Commands that print no data a script could want.
+WITHOUT_JSON = {"login"}
+
+
+def leaves(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    nested = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not nested:
+        yield " ".join(words), parser
+    for action in nested:
+        for name, child in action.choices.items():
+            yield from leaves(child, (*words, name))
+
+
+ALL = dict(leaves(build_parser()))
+
+
+def placeholders(path: str) -> str:
+    return re.sub(r"{\w+}", "{}", path)
+
+
+def test_the_commands_are_the_local_ones_and_the_table() -> None:
+    assert ALL.keys() == LOCAL | {f"{command.noun} {command.verb}" for command in COMMANDS}
+    assert len(COMMANDS) == len({(command.noun, command.verb) for command in COMMANDS})
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_has_help_in_all_its_parts(name: str, command: Run) -> None:
+    asked = command(*name.split(), "--help")
+    assert (asked.code, asked.err) == (0, "")
+    assert asked.out.startswith(f"usage: peergate {name} ")
+    assert ALL[name].description
+    assert all(action.help for action in ALL[name]._actions)
+
+
+@pytest.mark.parametrize("name", sorted(ALL.keys() - WITHOUT_JSON))
+def test_every_command_prints_json_when_asked(name: str) -> None:
+    assert "--json" in ALL[name]._option_string_actions
+
+
+def test_help_lists_every_noun_and_the_exit_codes(command: Run) -> None:
+    asked = command("--help")
+    assert asked.code == 0
+    assert all(f"    {name.split()[0]}" in asked.out for name in ALL)
+    assert (
+        "exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 3 a difference found, 4 the store refuses to open" in asked.out
+    )
+
+
+@pytest.mark.parametrize(
+    "words", ["", "peer", "nonsense", "peer nonsense", "init --nonsense", "peer show", "peer list --limit x"]
+)
+def test_bad_usage_ends_with_two(words: str, command: Run) -> None:
+    assert command(*words.split()).code == 2
+
+
+def test_the_version_is_printed(command: Run) -> None:
+    assert command("--version").out.startswith("peergate ")
+
+
+@pytest.mark.parametrize("asked", COMMANDS, ids=lambda command: f"{command.noun} {command.verb}")
+def test_a_client_command_sends_what_its_operation_reads(asked: Command) -> None:
+    served = {(operation.method, placeholders(operation.path)): operation for operation in OPERATIONS}
+    operation = served[(asked.method, placeholders(asked.path))]
+    places: dict[str, set[str]] = {place: set() for place in ("path", "query", "body", "json", "confirm")}
+    for argument in asked.arguments:
+        places[argument.place].add(argument.name)
+    assert places["path"] == set(re.findall(r"{(\w+)}", asked.path))
+    assert places["query"] <= set(operation.query)
+    assert places["body"] | places["json"] | asked.always.keys() <= set(operation.fields)
