@@ -273,7 +273,7 @@ def test_a_question_that_is_denied_does_not_raise(world: World) -> None:
 # -- automatic
 
 
-REASONS = [
+REASONS: list[tuple[str, dict[str, Any], dict[str, Any], str | None]] = [
     ("agent.delete", {"rules": [{"action_type": "agent.delete", "mode": "approve"}]}, {}, "action_is_sensitive"),
     ("refund.create", {"default_mode": "allow"}, {"amount_usd": "900"}, "no_matching_rule"),
     (
@@ -296,7 +296,7 @@ REASONS = [
 
 @pytest.mark.parametrize(("action", "rules", "payload", "code"), REASONS)
 def test_an_action_that_is_not_automatic_has_exactly_one_reason(
-    world: World, action: str, rules: dict[str, Any], payload: dict[str, object], code: str | None
+    world: World, action: str, rules: dict[str, Any], payload: dict[str, Any], code: str | None
 ) -> None:
     world.state.put_agent(an_agent("agent", policy=rules))
     proposal = a_proposal(action, rules=rules, **payload)
@@ -309,7 +309,7 @@ def test_a_pause_takes_a_yes_back_and_changes_no_other_answer(world: World) -> N
         world.state.put_agent(an_agent("agent", policy=rules))
         ruling = world.access.ask_automatic(
             session(AGENT), a_proposal(action, rules=rules, **payload), principal=AGENT, person_paused=True
-        )  # type: ignore[arg-type]
+        )
         assert ruling.reason is not None
         assert ruling.reason.code == (code or "rule_requires_approval")
 

@@ -303,8 +303,10 @@ class RoleTable(RuleBasedStateMachine):
         return Oracle(self.world, self.now)
 
     def everyone(self) -> list[Caller]:
-        homes = {**self.world.state.humans, **self.world.state.agents}
-        orgs = {name: homes[name].org_id if name in homes else HOME for name in (*HUMANS, *AGENTS)}
+        state = self.world.state
+        orgs = dict.fromkeys((*HUMANS, *AGENTS), HOME)
+        orgs |= {human.id: human.org_id for human in state.humans.values()}
+        orgs |= {agent.id: agent.org_id for agent in state.agents.values()}
         people = [caller(name, org_id=orgs[name]) for name in HUMANS]
         return [
             *people,

@@ -176,7 +176,7 @@ def _header(token: str) -> dict[str, object] | None:
     INVARIANT: one token has one spelling. A lenient decoder ignores the spare bits of a last character, so a token
     changed there would pass and be another string to whoever compares tokens.
     """
-    if len(token) > TOKEN_CHARACTERS or not token.isascii():
+    if len(token) > TOKEN_CHARACTERS:
         return None
     parts = token.split(".")
     if len(parts) != 3:

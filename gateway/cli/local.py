@@ -152,7 +152,10 @@ def _recover(given: argparse.Namespace) -> int:
 
 def _login(given: argparse.Namespace) -> int:
     url = client.checked_url(given.url)
-    key = (os.environ.get("PEERGATE_KEY") or getpass.getpass("key: ")).strip()
+    try:
+        key = (os.environ.get("PEERGATE_KEY") or getpass.getpass("key: ")).strip()
+    except EOFError as nothing:
+        raise CommandError("no key: type it, or set PEERGATE_KEY", USAGE) from nothing
     who = client.call(client.Connection(key, url, None), "GET", client.who_path(key))
     path = client.store_login(url, key)
     print(f"signed in to {url} as {who.get('email') or who.get('name')}; stored in {path}, readable by you only")

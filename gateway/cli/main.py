@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -42,10 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
     try:
         code: int = given.run(given)
+        sys.stdout.flush()
     except CommandError as error:
         print(f"peergate: {error}", file=sys.stderr)
         return error.code
-    except BrokenPipeError:
+    except BrokenPipeError:  # who read has had enough; what is still buffered goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:
         return 130

@@ -27,8 +27,8 @@ def find_settings(flags: Mapping[str, object], file: Path | None = None) -> Sett
 
 @contextmanager
 def opened(settings: Settings, *, create: bool = False, accept_missing_mark: bool = False) -> Iterator[Services]:
-    """The services of a data directory, closed with everything acknowledged on disk."""
-    with refusals():
+    """The services of a data directory, closed with everything acknowledged on disk. Files made meanwhile are private."""
+    with refusals(), _private_files():
         if create:
             wiring.load_bundle(settings)  # before anything is made: without policies nothing could use it
             wiring.create_data(settings.data)
@@ -37,6 +37,15 @@ def opened(settings: Settings, *, create: bool = False, accept_missing_mark: boo
             yield services
         finally:
             services.database.close()
+
+
+@contextmanager
+def _private_files() -> Iterator[None]:
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextmanager

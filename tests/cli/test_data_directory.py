@@ -52,7 +52,8 @@ def test_a_backup_is_a_data_directory_that_serves_with_the_same_keys(
     made = command("backup", target, "--data", installed.data, "--json")
     assert (made.code, made.json["backup"], made.json["tables"]["orgs"]) == (0, str(target), 1)
     assert {path.name for path in target.iterdir()} == {"peergate.duckdb", "peergate.mark", "keys"}
-    assert all(not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO) for path in (target, *target.rglob("*")))
+    for made_private in (target, *target.rglob("*"), *installed.data.rglob("*")):
+        assert not made_private.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO), made_private
     verified = command("audit", "verify", "--data", target, "--json")
     assert (verified.code, verified.json["chain_valid"]) == (0, True)
     assert token is not None

@@ -50,3 +50,28 @@ def test_emphasis_is_for_terminals_that_want_it(tmp_path: Path, no_color: str | 
     os.close(ours)
     assert made.returncode == 0
     assert ("\x1b[1mmade\x1b[0m" in printed) is emphasis
+
+
+def test_a_reader_that_has_had_enough_ends_it_quietly() -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    asked = [*COMMAND, "doctor", "--port", "0"]
+    ended = subprocess.run(asked, stdout=theirs, stderr=subprocess.PIPE, cwd=ROOT, env=clean_environment(), check=False)
+    os.close(theirs)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_login_without_anybody_to_type_a_key_is_bad_usage() -> None:
+    asked = [*COMMAND, "login", "http://127.0.0.1:9"]
+    ended = subprocess.run(
+        asked,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=clean_environment(),
+        check=False,
+        start_new_session=True,
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.endswith("peergate: no key: type it, or set PEERGATE_KEY\n")

@@ -104,32 +104,19 @@ def test_a_declared_tier_never_lowers_what_the_gateway_derives(
     assert raised.risk_tier == max(plain.derived_tier, declared)
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        {"amount_usd": wrong}
-        for wrong in (
-            "-1",
-            "",
-            " 5",
-            "1e3",
-            "5.00001",
-            "NaN",
-            "Infinity",
-            True,
-            [],
-            {},
-            "\u0665",
-            10**30,
-            -1,
-            Decimal("1E+3"),
-            Decimal("NaN"),
-            5.0,
-        )
-    ]
-    + [{"currency": 5}, {"currency": None}, {"currency": ["USD"]}, {"amount_usd": "-1", "currency": "EUR"}],
-    ids=str,
-)
+NO_AMOUNTS: tuple[object, ...] = (
+    "-1", "", " 5", "1e3", "5.00001", "NaN", "Infinity", "\u0665", True, [], {}, 10**30, -1, Decimal("1E+3"), Decimal("NaN"), 5.0,
+)  # fmt: skip
+UNREADABLE: list[dict[str, object]] = [
+    *({"amount_usd": wrong} for wrong in NO_AMOUNTS),
+    {"currency": 5},
+    {"currency": None},
+    {"currency": ["USD"]},
+    {"amount_usd": "-1", "currency": "EUR"},
+]
+
+
+@pytest.mark.parametrize("payload", UNREADABLE, ids=str)
 def test_an_amount_or_a_currency_that_cannot_be_read_is_refused(payload: dict[str, object]) -> None:
     with pytest.raises(Invalid) as wrong:
         read(payload)

@@ -118,7 +118,7 @@ def test_a_threshold_that_is_no_plain_amount_is_refused_at_its_place(threshold: 
     assert refused(one(require_for_amount_above_usd=threshold)) == f"{PLACE}.rules[0].require_for_amount_above_usd"
 
 
-NO_ACTIONS = (
+NO_ACTIONS: tuple[object, ...] = (
     None,
     5,
     True,
@@ -243,7 +243,7 @@ def test_rules_that_are_not_wider_never_do_more_with_less_asking(
 ) -> None:
     if widens(old, new):
         return
-    payload = {} if amount is None else {"amount_usd": amount, "recipient": "a@b.co"}
+    payload: dict[str, object] = {} if amount is None else {"amount_usd": amount, "recipient": "a@b.co"}
     before, after = (_outcome(rules, action, payload, declared, known) for rules in (old, new))
     assert not (after.automatic and not before.automatic)
     assert not (after.requestable and not before.requestable)

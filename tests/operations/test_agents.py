@@ -98,7 +98,9 @@ def test_a_malformed_registration_is_400_naming_the_field(gateway: Gateway, body
 
 
 def test_members_register_and_manage_their_own_and_see_no_others(gateway: Gateway) -> None:
-    own, other = gateway.agent("own", by=gateway.member), gateway.agent("other")
+    own = gateway.agent("own", by=gateway.member)
+    gateway.clock.advance(timedelta(seconds=1))
+    other = gateway.agent("other")
     listed = {
         human.email: [a["id"] for a in done(human.get("/v1/agents"), 200)["agents"]] for human in (gateway.member, gateway.admin)
     }

@@ -278,7 +278,7 @@ def test_a_member_of_a_list_is_named_by_its_place() -> None:
         (lambda: second.refuse_others(("a",)), "rows[1].b"),
     ):
         with pytest.raises(Invalid) as wrong:
-            read()  # type: ignore[no-untyped-call]
+            read()
         assert wrong.value.field == field
         assert wrong.value.detail.startswith(f"`{field}")
 

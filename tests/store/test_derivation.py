@@ -234,3 +234,11 @@ def test_the_daily_sweep_buries_in_chunks_what_has_expired_and_derives_nothing(
     change(store, *[(INSERT, f"p{n}", "new", ORG, NOON + DAY, "agent:a", KEY, "approved", True) for n in range(5)])
     assert asyncio.run(bury_all(store, NOON + 90 * DAY)) == Buried(5, 0)
     assert (set(ids(store, "events")), rows(store, FACTS)) == ({"new"}, [])
+
+
+def test_an_organisation_sweeps_its_own_peers_only(store: Database) -> None:
+    change(store, *[(INSERT, f"p{n % 2}", f"e{n}", f"o{n % 2}", NOON, "agent:a", KEY, "approved", True) for n in range(6)])
+    insert = "INSERT INTO peers VALUES ($1, $2, 'external', $1, NULL, NULL, 'active', false, false, NULL, $3)"
+    change(store, *[(insert, f"p{n}", f"o{n}", NOON) for n in range(2)])
+    assert sweep(store, org_id="o1") == Swept(peers=1, buckets=1, facts_made=1)
+    assert [row[0] for row in rows(store, FACTS)] == ["p1"]
