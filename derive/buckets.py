@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from derive.amounts import read_amount
-from derive.bands import BANDS, band_of
+from derive.bands import band_of, is_band
 from derive.echo import echo
 from derive.recipients import read_recipient
 
@@ -19,7 +19,7 @@ _PREFIX = "approval_tendency:"
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Names an action, an amount band and a recipient; raises ValueError for a part that cannot be.
+    """Names an action, an amount band (of this table or an earlier one) and a recipient; ValueError for what cannot be.
 
     INVARIANT: `recipient` is `none` when `recipient_kind` is; a real recipient called `none` is new or known.
     """
@@ -32,7 +32,7 @@ class Bucket:
     def __post_init__(self) -> None:
         if not is_action_type(self.action_type):
             raise ValueError(f"action_type {echo(self.action_type)} is not of the form `namespace.verb`")
-        if self.amount_band not in BANDS:
+        if not is_band(self.amount_band):
             raise ValueError(f"amount_band {echo(self.amount_band)} is not a band")
         match self.recipient_kind, self.recipient:
             case ("none", "none"):

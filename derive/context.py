@@ -37,7 +37,7 @@ def render(beliefs: Iterable[Belief], *, budget: int) -> Context:
     cut: list[Cut] = []
     left = budget - len(FOOTER)
     full = False
-    for belief in sorted(beliefs, key=_rank):
+    for belief in sorted(beliefs, key=rank):
         if belief.disputed:
             cut.append(Cut(belief.fact_key, "disputed"))
         elif full or len(line := f"- {sentence(belief)}\n") > left:
@@ -50,7 +50,8 @@ def render(beliefs: Iterable[Belief], *, budget: int) -> Context:
     return Context(text, len(text), tuple(cut))
 
 
-def _rank(belief: Belief) -> tuple[bool, int, timedelta, str]:
+def rank(belief: Belief) -> tuple[bool, int, timedelta, str]:
+    """Orders beliefs wherever they are listed: corrected first, then best supported, most recent, key."""
     observations = belief.fact_value.get("observations")
     count = observations if isinstance(observations, int) else 0
     return not belief.edited_by_human, -count, _EPOCH - _latest(belief), belief.fact_key

@@ -123,6 +123,7 @@ def _amount_words(band: str) -> str:
 def _recipient_words(bucket: Bucket) -> str:
     if bucket.recipient_kind == "none":
         return "and without a recipient"
-    # INVARIANT: the recipient stays inside its quotes, so that its words cannot pass for ours.
+    # INVARIANT: the recipient stays inside its quotes, so that its words cannot pass for ours: neutralise leaves no
+    # quotation mark but the one that is replaced here.
     quoted = neutralise(bucket.recipient, limit=_RECIPIENT_LIMIT).replace('"', "'")
     return f'to the {bucket.recipient_kind} recipient "{quoted}"'

@@ -7,16 +7,17 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from gateway.errors import Forbidden, NotFound
 from gateway.model.caller import Caller
 from gateway.model.decision import DenyKind, Query, Reason, Verdict
-from gateway.model.entity import EntityUid, Value
+from gateway.model.entity import Entity, EntityUid, Value
 from gateway.model.evidence import LogRow
-from gateway.model.grant import Grant, Session
+from gateway.model.grant import Basis, Grant, Session
 from gateway.model.proposal import Proposal
+from gateway.model.records import Org
 from gateway.policy.context import Context
 from gateway.policy.engine import PolicyEngine, one_reason
 from gateway.policy.slice import Slice
@@ -52,6 +53,7 @@ class _Compiled:
     target: Target | None
     version: int
     valid_until: datetime | None
+    entities: tuple[Entity, ...]
     slice: Slice
 
     def stands(self, target: Target | None, version: int, now: datetime) -> bool:
@@ -92,13 +94,17 @@ class Access:
         return self._grant(session, action, target, verdict, row, hide=hide)
 
     def authorize_first(self, session: Session, actions: Sequence[str], target: T | Missing) -> Grant[T]:
-        """The first of `actions`, widest first, that is allowed; only the deciding answer is recorded."""
-        for action in actions[:-1]:
+        """The first of `actions`, widest first, that is allowed. One row: the deciding one, naming the wider that were not."""
+        wider: list[str] = []
+        for action in actions:
             verdict, row = self._decide(session, session.caller, action, target)
-            if verdict.allowed:
-                session.rows.append(row)
-                return self._grant(session, action, target, verdict, row, hide=False)
-        return self.authorize(session, actions[-1], target)
+            if verdict.allowed or action == actions[-1]:
+                break
+            wider.append(action)
+        if wider:
+            row = replace(row, details={**row.details, "not_allowed": wider})
+        session.rows.append(row)
+        return self._grant(session, action, target, verdict, row, hide=False)
 
     def authorize_proposal(self, session: Session, action: str, proposal: Proposal) -> Grant[Proposal]:
         """As `authorize`, about an action that the calling agent proposes."""
@@ -117,6 +123,13 @@ class Access:
         verdict, row = self._decide_proposal(session, principal, "suggest_auto", proposal, person_paused=person_paused)
         session.rows.append(row)
         return _ruling(verdict, row)
+
+    def stands(self, session: Session, now: datetime) -> bool:
+        """Whether everything that the session's decisions rest on is still so.
+
+        Safe on any thread: it compiles from the state and asks no engine.
+        """
+        return all(self._basis_stands(basis, now) for basis in session.bases)
 
     def may_also(self, grant: Grant[T], action: str) -> bool:
         """A second question inside a granted one, over the same slice.
@@ -152,7 +165,7 @@ class Access:
         if isinstance(target, Proposal):
             return self._decide_proposal(session, principal, action, target, person_paused=False)
         compiled = self._compiled(principal, target, session.now)
-        return self._ask(session, principal, action, uid_of(target), compiled.version, compiled.slice)
+        return self._ask(session, principal, action, uid_of(target), target, compiled, compiled.slice)
 
     def _decide_proposal(
         self, session: Session, principal: Caller, action: str, proposal: Proposal, *, person_paused: bool
@@ -160,7 +173,7 @@ class Access:
         authority = self._compiled(principal, None, session.now)
         entity = proposal_entity(proposal, principal.org_id, person_paused=person_paused)
         extended = self.engine.extend(authority.slice, entity)
-        return self._ask(session, principal, action, entity.uid, authority.version, authority.slice, extended)
+        return self._ask(session, principal, action, entity.uid, None, authority, authority.slice, extended)
 
     def _compiled(self, principal: Caller, target: Target | None, now: datetime) -> _Compiled:
         key = (principal.uid, uid_of(target) if target is not None else principal.uid, target is None)
@@ -169,34 +182,50 @@ class Access:
         if kept is not None and kept.stands(target, version, now):
             self._slices.move_to_end(key)
             return kept
-        if target is None:
-            entities, valid_until = self._compiler.compile_authority(principal, principal.org_id, now)
-        else:
-            entities, valid_until = self._compiler.compile(principal, target, now)
-        made = self._slices[key] = _Compiled(target, version, valid_until, self.engine.slice(*entities))
+        entities, valid_until = self._compile(principal, target, now)
+        made = self._slices[key] = _Compiled(target, version, valid_until, entities, self.engine.slice(*entities))
         if len(self._slices) > CACHED_SLICES:
             self._slices.popitem(last=False)
         return made
 
+    def _compile(self, principal: Caller, target: Target | None, now: datetime) -> tuple[tuple[Entity, ...], datetime | None]:
+        if target is None:
+            return self._compiler.compile_authority(principal, principal.org_id, now)
+        return self._compiler.compile(principal, target, now)
+
+    def _basis_stands(self, basis: Basis, now: datetime) -> bool:
+        if basis.decision.data_version == self._state.version and (basis.until is None or now < basis.until):
+            return True
+        target = cast(Target | None, basis.target)
+        entities, _ = self._compile(basis.principal, self._compiler.current(target) if basis.kept else target, now)
+        return entities == basis.entities
+
     def _ask(
-        self, session: Session, principal: Caller, action: str, resource: EntityUid, version: int, *slices: Slice
+        self,
+        session: Session,
+        principal: Caller,
+        action: str,
+        resource: EntityUid,
+        target: Target | None,
+        compiled: _Compiled,
+        *slices: Slice,
     ) -> tuple[Verdict, LogRow]:
         """Ask over the last of `slices`, which holds the ones before it; all of them go on record."""
         moment = self._moment(principal.org_id, session.now)
         verdict = self.engine.decide(Query(principal.uid, action, resource, moment.context), slices[-1])
         kind = verdict.deny_kind
-        if kind is DenyKind.FORBIDDEN and any(reason.code == DenyKind.PAUSED for reason in verdict.reasons):
+        if kind is DenyKind.FORBIDDEN and all(reason.code == DenyKind.PAUSED for reason in verdict.reasons):
             kind = DenyKind.PAUSED
         details: dict[str, object] = {"context": moment.shown}
         if verdict.errors:
             details["errors"] = list(verdict.errors)
         if principal.uid != session.caller.uid:
             details["asked_by"] = str(session.caller.uid)
-        return verdict, LogRow(
+        row = LogRow(
             kind="decision",
             id=str(uuid.uuid4()),
             at=session.now,
-            org_id=session.caller.org_id,
+            org_id=session.caller.org_id or (target.id if isinstance(target, Org) else ""),
             principal_type=principal.type,
             principal_id=principal.id,
             action=action,
@@ -206,12 +235,17 @@ class Access:
             deny_kind=kind.value if kind is not None else None,
             policies=verdict.policies,
             bundle=self.engine.bundle.hash,
-            data_version=version,
+            data_version=compiled.version,
             slices=slices[-1].hashes,
             request_id=session.request_id,
             details=details,
             slice_bodies={kept.hash: kept.text for kept in slices},
         )
+        session.decided = True
+        if verdict.allowed:
+            kept = self._compiler.current(target) is target
+            session.bases.append(Basis(row, principal, target, kept, compiled.entities, compiled.valid_until))
+        return verdict, row
 
     def _moment(self, org_id: str, now: datetime) -> _Moment:
         """The moment of a decision: `now` in whole minutes and the clock on the organisation's wall."""

@@ -117,3 +117,10 @@ def echo(value: object) -> str:
             value = Decimal(value)  # str() of an int raises an error of its own above 4300 digits
     shown = "".join(c if c.isprintable() and c != "`" else "?" for c in str(value)[:40])
     return f"`{shown}`"
+
+
+class Stale(Unavailable):
+    """What a decision rested on has changed before its answer or its change; the request is run again some times first."""
+
+    def __init__(self) -> None:
+        super().__init__("what this was decided on keeps changing; try again")

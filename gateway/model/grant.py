@@ -9,26 +9,54 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from gateway.model.caller import Caller
-from gateway.model.entity import EntityUid
+from gateway.model.entity import Entity, EntityUid
 from gateway.model.evidence import LogRow
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a yes rests on: the decision, whom and what it was asked about, and the entities it was decided over.
+
+    `target` is None for a principal's own authority; `kept` says whether the state held it, or it was asked about as it
+    would be. `until` is when the first lease or pause in it ends.
+    """
+
+    decision: LogRow
+    principal: Caller
+    target: object
+    kept: bool
+    entities: tuple[Entity, ...]
+    until: datetime | None
+
+
 @dataclass(slots=True)
 class Session:
-    """One request: who calls, when, and the log rows that must be on disk before it is answered."""
+    """One request: who calls, when, and the log rows that must be on disk before it is answered.
+
+    `bases` are what its decisions rest on; `decided` says whether there was any decision, `changed` whether a change that
+    it made is committed.
+    """
 
     caller: Caller
     request_id: str
     now: datetime
     source_ip: str | None = None
     rows: list[LogRow] = field(default_factory=list)
+    bases: list[Basis] = field(default_factory=list)
+    decided: bool = False
+    changed: bool = False
 
     def written(self, rows: tuple[LogRow, ...]) -> None:
         """Drop rows that are in the log now."""
         done = {row.id for row in rows}
         self.rows = [row for row in self.rows if row.id not in done]
+
+    def begin_again(self, now: datetime) -> None:
+        """Forget what was decided, not what was recorded: the request is run again as of `now`."""
+        self.now = now
+        self.bases.clear()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from gateway.access import Access
 from gateway.authn.authenticator import Authenticator
 from gateway.config import Settings
-from gateway.errors import NotFound
+from gateway.errors import NotFound, Stale
 from gateway.model.grant import Grant, Session
 from gateway.model.records import Agent, Org, Peer, PlatformConnection
 from gateway.operations.contexts import ContextCache
@@ -120,9 +120,17 @@ class Call:
         return await self._submit(change, grant, True, *args, **kw)
 
     async def _submit(self, change: Callable[..., R], grant: Grant[Any], alone: bool, *args: Any, **kw: Any) -> R:
-        rows = tuple(self.session.rows)
-        result = await self.services.database.awrite(Unit(lambda tx: change(tx, grant, *args, **kw), log=rows, solo=alone))
-        self.session.written(rows)
+        services, session, rows = self.services, self.session, tuple(self.session.rows)
+
+        def run(tx: Tx) -> R:
+            # INVARIANT: no change is committed on a decision that a change acknowledged before it would have altered.
+            if not services.access.stands(session, services.clock()):
+                raise Stale
+            return change(tx, grant, *args, **kw)
+
+        result = await services.database.awrite(Unit(run, log=rows, solo=alone))
+        session.changed = True
+        session.written(rows)
         return result
 
 

@@ -1,65 +1,67 @@
-"""Running an operation: no answer without a decision, and none before its record is in the log."""
+"""Running an operation: no answer without a decision that still stands, and none before its record is in the log."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from dataclasses import replace
 
-from gateway.errors import Unavailable
-from gateway.model.caller import Caller
-from gateway.model.evidence import LogRow
-from gateway.model.grant import Session
+from gateway.errors import Stale, Unavailable
+from gateway.model.decision import DenyKind
 from gateway.operations.call import Call
+from gateway.operations.fields import new_id
 from gateway.operations.operation import Operation, Reply
 from gateway.store.faults import StoreBusy, StoreFailed
 from gateway.store.writer import record
 
 NOT_RECORDED = "the store cannot answer or record now, so there is no answer; try again"
+#: How often a request is run whose decisions no longer stand when it is about to change or answer something.
+ATTEMPTS = 5
 
 
 class Undecided(Exception):
     """An operation that is not public answered without asking for a decision: a fault of ours, and never an answer."""
 
 
-class WitnessedSession(Session):
-    """A session that remembers a decision after its row has gone to the log."""
-
-    __slots__ = ("_decided",)
-
-    def __init__(self, caller: Caller, request_id: str, now: datetime, source_ip: str | None = None) -> None:
-        super().__init__(caller, request_id, now, source_ip)
-        self._decided = False
-
-    @property
-    def decided(self) -> bool:
-        return self._decided or any(row.kind == "decision" for row in self.rows)
-
-    def written(self, rows: tuple[LogRow, ...]) -> None:
-        self._decided = self.decided
-        super().written(rows)
-
-
 async def dispatch(operation: Operation, call: Call) -> Reply:
     """Run an operation and settle what it decided, whichever way it ends.
+
+    What an answer shows was read after its decision. When the observer list, a role or anything else that the decision
+    rests on has changed by then, the operation runs again, so that no one is shown what came after their removal.
 
     INVARIANT: whatever leaves here, an answer or an error, every row of the session is in the log (or, with
     `audit = relaxed`, handed to the writer).
 
     Raises:
         Unavailable: the store failed or is full; nothing that was decided is answered.
+        Stale: what was decided on changed each time.
         Undecided: the operation answered without a decision.
         GatewayError: what the operation refuses with.
     """
     try:
-        try:
-            reply = await operation.run(call)
-        finally:
-            decided = _decided(call.session)
-            await settle(call)
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                call.session.begin_again(call.services.clock())
+            reply = await _attempt(operation, call)
+            if reply is not None:
+                return reply
+        await _give_up(call)
     except (StoreFailed, StoreBusy) as failure:
         raise Unavailable(NOT_RECORDED) from failure
-    if operation.public is None and not decided:
+    raise Stale
+
+
+async def _attempt(operation: Operation, call: Call) -> Reply | None:
+    """Run it once; None when its decisions did not stand until the end."""
+    session = call.session
+    try:
+        reply = await operation.run(call)
+    except Stale:
+        return None
+    finally:
+        await settle(call)
+    if operation.public is None and not session.decided:
         raise Undecided(operation.name)
-    return reply
+    committed = session.changed and operation.method != "GET"
+    return reply if committed or call.access.stands(session, call.services.clock()) else None
 
 
 async def settle(call: Call) -> None:
@@ -75,5 +77,9 @@ async def settle(call: Call) -> None:
     call.session.written(rows)
 
 
-def _decided(session: Session) -> bool:
-    return session.decided if isinstance(session, WitnessedSession) else bool(session.rows)
+async def _give_up(call: Call) -> None:
+    """Record that what had been allowed was not answered."""
+    for basis in call.session.bases:
+        stale = replace(basis.decision, id=new_id(), outcome="deny", deny_kind=DenyKind.STALE.value, policies=())
+        call.session.rows.append(stale)
+    await settle(call)

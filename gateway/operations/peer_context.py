@@ -14,7 +14,7 @@ from gateway.operations.fields import Fields
 from gateway.operations.operation import Operation, Reply
 from gateway.store import facts
 from gateway.store.entities import Missing
-from gateway.store.retention import next_expiry, run_retention
+from gateway.store.retention import bury_expired, next_expiry
 from gateway.store.writer import Unit
 
 
@@ -28,7 +28,7 @@ async def bury_what_expired(call: Call, grant: Grant[Peer]) -> None:
         expiry = await call.services.database.read(lambda rows: next_expiry(rows, peer_id))
         cache.keep_expiry(peer_id, version, expiry)
         if expiry is not None and expiry <= call.now:
-            await call.services.database.awrite(Unit(lambda tx: run_retention(tx, call.now, peer_id)))
+            await call.services.database.awrite(Unit(lambda tx: bury_expired(tx, call.now, peers=(peer_id,))))
 
 
 def facts_version(call: Call, peer_id: str) -> int:

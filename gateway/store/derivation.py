@@ -25,13 +25,21 @@ UNION ALL SELECT 'suppressed', NULL, NULL, NULL, NULL, NULL FROM suppressions WH
 HISTORY = """SELECT id, event_type, decision, "at", source FROM events WHERE peer_id = $1 AND fact_key = $2 AND learned
 UNION ALL SELECT id, event_type, decision, "at", NULL FROM provenance
   WHERE peer_id = $1 AND fact_key = $2 AND kind = 'tombstone'"""
+# A list a column, because a sweep writes many facts at once.
 MAKE = """INSERT INTO facts (peer_id, fact_key, org_id, live, fact_value, confidence, edited_by_human, disputed, replaced,
-  bands_version, updated_at) VALUES ($1, $2, $3, true, $4, $5, false, false, NULL, $6, $7)"""
-CHANGE = """UPDATE facts SET live = true, fact_value = $3, confidence = $4, bands_version = $5, updated_at = $6
-  WHERE peer_id = $1 AND fact_key = $2 AND NOT edited_by_human"""
-RETIRE = "UPDATE facts SET live = false, updated_at = $3 WHERE peer_id = $1 AND fact_key = $2 AND NOT edited_by_human"
-OWE = "INSERT INTO pending_buckets (peer_id, fact_key, since) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-PAID = "DELETE FROM pending_buckets WHERE peer_id = $1 AND fact_key = $2"
+  bands_version, updated_at) SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), unnest($3::VARCHAR[]), true,
+  unnest($4::VARCHAR[]), unnest($5::VARCHAR[]), false, false, NULL, $6::BIGINT, $7::TIMESTAMP"""
+CHANGE = """UPDATE facts SET live = true, fact_value = c.fact_value, confidence = c.confidence, bands_version = $5::BIGINT,
+  updated_at = $6::TIMESTAMP FROM (SELECT unnest($1::VARCHAR[]) AS peer_id, unnest($2::VARCHAR[]) AS fact_key,
+  unnest($3::VARCHAR[]) AS fact_value, unnest($4::VARCHAR[]) AS confidence) c
+  WHERE facts.peer_id = c.peer_id AND facts.fact_key = c.fact_key AND NOT facts.edited_by_human"""
+RETIRE = """UPDATE facts SET live = false, updated_at = $3::TIMESTAMP
+  FROM (SELECT unnest($1::VARCHAR[]) AS peer_id, unnest($2::VARCHAR[]) AS fact_key) c
+  WHERE facts.peer_id = c.peer_id AND facts.fact_key = c.fact_key AND NOT facts.edited_by_human"""
+OWE = """INSERT INTO pending_buckets (peer_id, fact_key, since)
+  SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), $3::TIMESTAMP ON CONFLICT DO NOTHING"""
+PAID = """DELETE FROM pending_buckets USING (SELECT unnest($1::VARCHAR[]) AS peer_id, unnest($2::VARCHAR[]) AS fact_key) c
+  WHERE pending_buckets.peer_id = c.peer_id AND pending_buckets.fact_key = c.fact_key"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,16 @@ class Compiler:
     def __init__(self, state: State) -> None:
         self._state = state
 
+    def current(self, target: Target | None) -> Target | None:
+        """A target as the state holds it now; a stand-in when it does not hold it. Other kinds are compiled by id anyway."""
+        match target:
+            case Peer():
+                return self._state.peers.get(target.id, Missing("Peer", target.id))
+            case Credential():
+                return self._state.credentials.get(target.id, Missing("Credential", target.id))
+            case _:
+                return target
+
     def compile(self, caller: Caller, target: Target, now: datetime) -> tuple[tuple[Entity, ...], datetime | None]:
         """The principal, the target and everything they refer to."""
         build = _Build(self._state, now)

@@ -18,6 +18,7 @@ from gateway.model.records import Peer
 from gateway.store.approvals import known_recipient
 from gateway.store.canonical import canonical, digest
 from gateway.store.derivation import rederive
+from gateway.store.retention import bury_event
 from gateway.store.rows import Rows, Tx
 
 EventType = Literal["message", "approval", "action", "observation"]
@@ -32,11 +33,6 @@ SUPPRESSED = "SELECT 1 FROM suppressions WHERE peer_id = $1 AND fact_key = $2"
 INSERT = """INSERT INTO events (peer_id, id, org_id, event_type, content, content_hash, "at", source, fact_key, decision, learned)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"""
 FIND = "SELECT fact_key, learned FROM events WHERE peer_id = $1 AND id = $2"
-BURY = """INSERT INTO provenance (peer_id, fact_key, id, kind, event_type, decision, "at", user_id)
-  SELECT e.peer_id, e.fact_key, e.id, 'tombstone', e.event_type, e.decision, e."at", NULL
-  FROM events e JOIN facts f ON f.peer_id = e.peer_id AND f.fact_key = e.fact_key
-  WHERE e.peer_id = $1 AND e.id = $2 AND e.learned ON CONFLICT DO NOTHING"""
-REMOVE = "DELETE FROM events WHERE peer_id = $1 AND id = $2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +124,7 @@ def delete_event(tx: Tx, grant: Grant[Peer], event_id: str) -> None:
     if found is None:
         raise NotFound
     key, learned = found
-    tx.run(BURY, grant.target.id, event_id)
-    tx.run(REMOVE, grant.target.id, event_id)
+    bury_event(tx, grant.target.id, event_id)
     tx.append(grant.audit("peer.event_deleted", {"event_id": event_id}))
     if key is not None and learned:
         rederive(tx, grant.target.id, key, org_id=grant.target.org_id, now=grant.now)

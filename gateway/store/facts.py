@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from derive.context import rank
 from derive.events import rfc3339
 from derive.facts import Belief
 from derive.provenance import Entry
@@ -48,7 +49,7 @@ def facts_with_basis(rows: Rows, grant: Grant[Peer]) -> list[FactWithBasis]:
     """The live facts of a peer, each with its provenance; corrected ones first, then the best supported."""
     basis = provenance.entries(rows, grant.target.id)
     found = [_belief(row) for row in rows.all(LIVE, grant.target.id)]
-    return [FactWithBasis(belief, basis.get(belief.fact_key, []), None) for belief in sorted(found, key=_rank)]
+    return [FactWithBasis(belief, basis.get(belief.fact_key, []), None) for belief in sorted(found, key=rank)]
 
 
 def fact(rows: Rows, grant: Grant[Peer], fact_key: str) -> FactWithBasis:
@@ -131,9 +132,3 @@ def _changed(tx: Tx, grant: Grant[Peer], action: str, **more: object) -> None:
 def _belief(row: Any) -> Belief:
     fact_key, fact_value, confidence, edited, disputed, updated_at = row
     return Belief(fact_key, parse_json(fact_value), confidence, edited, disputed, updated_at)
-
-
-def _rank(belief: Belief) -> tuple[bool, int, float, str]:
-    observations = belief.fact_value.get("observations")
-    support = observations if isinstance(observations, int) else 0
-    return not belief.edited_by_human, -support, -belief.updated_at.timestamp(), belief.fact_key

@@ -40,6 +40,7 @@ CONNECTIONS = "SELECT id, org_id, app_id, user_id, status, template_id, claimed_
 PEERS = """SELECT id, org_id, peer_type, peer_ref, display_name, connection_id, status, pause_reading, pause_learning,
   pause_until, created_at FROM peers"""
 OBSERVERS = "SELECT peer_id, agent_id, added_by, added_at, expires_at FROM observers ORDER BY peer_id, agent_id"
+LAST_VERSION = "SELECT coalesce(max(data_version), 0) FROM log"
 REMOVED = "SELECT peer_id, agent_id FROM removed_observers"
 
 
@@ -66,6 +67,8 @@ def load_state(rows: Rows, state: State) -> None:
     _load_observers(rows, state)
     for peer_id, agent_id in rows.all(REMOVED):
         state.remember_removed(peer_id, agent_id, removed=True)
+    # One more than any decision in the log carries, so that a version never stands for two states.
+    state.version = rows.value(LAST_VERSION) + 1
 
 
 def loaded(rows: Rows) -> State:

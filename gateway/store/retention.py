@@ -12,17 +12,17 @@ from gateway.store.rows import Rows, Tx
 # A bucket whose derivation is owed keeps its events until it is derived: they have not been heard yet.
 _DUE = """e."at" <= $1::TIMESTAMP AND NOT EXISTS (
   SELECT 1 FROM pending_buckets b WHERE b.peer_id = e.peer_id AND b.fact_key = e.fact_key)"""
-# Two texts instead of one with an OR, which would be asked of every row of the table.
-_WHICH = {True: f"{_DUE} AND e.peer_id IN (SELECT unnest($2::VARCHAR[]))", False: _DUE}
-AFFECTED = {some: f"SELECT DISTINCT e.peer_id FROM events e WHERE {due}" for some, due in _WHICH.items()}  # noqa: S608  # constants only
+# A text for each instead of one with an OR, which would be asked of every row of the table.
+_WHICH = {"all": _DUE, "some": f"{_DUE} AND e.peer_id IN (SELECT unnest($2::VARCHAR[]))", "one": "e.peer_id = $1 AND e.id = $2"}
+AFFECTED = {which: f"SELECT DISTINCT e.peer_id FROM events e WHERE {due}" for which, due in _WHICH.items()}  # noqa: S608  # constants only
 BURY = {
-    some: f"""INSERT INTO provenance (peer_id, fact_key, id, kind, event_type, decision, "at", user_id)
+    which: f"""INSERT INTO provenance (peer_id, fact_key, id, kind, event_type, decision, "at", user_id)
   SELECT e.peer_id, e.fact_key, e.id, 'tombstone', e.event_type, e.decision, e."at", NULL
   FROM events e JOIN facts f ON f.peer_id = e.peer_id AND f.fact_key = e.fact_key
   WHERE e.learned AND {due} ON CONFLICT DO NOTHING"""  # noqa: S608  # constants only
-    for some, due in _WHICH.items()
+    for which, due in _WHICH.items()
 }
-REMOVE = {some: f"DELETE FROM events e WHERE {due}" for some, due in _WHICH.items()}  # noqa: S608  # constants only
+REMOVE = {which: f"DELETE FROM events e WHERE {due}" for which, due in _WHICH.items()}  # noqa: S608  # constants only
 EARLIEST = """SELECT min(e."at") FROM events e WHERE e.peer_id = $1
   AND NOT EXISTS (SELECT 1 FROM pending_buckets b WHERE b.peer_id = e.peer_id AND b.fact_key = e.fact_key)"""
 
@@ -43,12 +43,12 @@ def bury_expired(tx: Tx, now: datetime, *, peers: Sequence[str] | None = None) -
 
     An event of a bucket that has a fact, live or retired, leaves a tombstone under it; any other leaves nothing.
     """
-    some, params = peers is not None, (now - RETENTION, *(() if peers is None else (list(peers),)))
-    affected = [peer_id for (peer_id,) in tx.all(AFFECTED[some], *params)]
+    which, params = ("all", (now - RETENTION,)) if peers is None else ("some", (now - RETENTION, list(peers)))
+    affected = [peer_id for (peer_id,) in tx.all(AFFECTED[which], *params)]
     if not affected:
         return Buried(0, 0)
-    tombstones = tx.run(BURY[some], *params)
-    events = tx.run(REMOVE[some], *params)
+    tombstones = tx.run(BURY[which], *params)
+    events = tx.run(REMOVE[which], *params)
 
     def publish() -> None:
         for peer_id in affected:
@@ -58,9 +58,10 @@ def bury_expired(tx: Tx, now: datetime, *, peers: Sequence[str] | None = None) -
     return Buried(events, tombstones)
 
 
-def run_retention(tx: Tx, now: datetime, peer_id: str | None) -> Buried:
-    """Retention of one peer, or of all."""
-    return bury_expired(tx, now, peers=None if peer_id is None else (peer_id,))
+def bury_event(tx: Tx, peer_id: str, event_id: str) -> None:
+    """Remove one event, whatever its age, by the same rule."""
+    tx.run(BURY["one"], peer_id, event_id)
+    tx.run(REMOVE["one"], peer_id, event_id)
 
 
 def next_expiry(rows: Rows, peer_id: str) -> datetime | None:

@@ -55,7 +55,7 @@ class State:
         for name, value in vars(fresh).items():
             if name != "version":
                 setattr(self, name, value)
-        self.version += 1
+        self.version = max(self.version + 1, fresh.version)
 
     # -- look-ups
 

@@ -39,20 +39,6 @@ FACTS = """SELECT peer_id, fact_key, live, edited_by_human, bands_version, fact_
   WHERE peer_id IN (SELECT unnest($1::VARCHAR[]))"""
 SUPPRESSED = "SELECT peer_id, fact_key FROM suppressions WHERE peer_id IN (SELECT unnest($1::VARCHAR[]))"
 OWED = "SELECT peer_id, fact_key FROM pending_buckets WHERE peer_id IN (SELECT unnest($1::VARCHAR[]))"
-MAKE = """INSERT INTO facts (peer_id, fact_key, org_id, live, fact_value, confidence, edited_by_human, disputed, replaced,
-  bands_version, updated_at) SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), unnest($3::VARCHAR[]), true,
-  unnest($4::VARCHAR[]), unnest($5::VARCHAR[]), false, false, NULL, $6::BIGINT, $7::TIMESTAMP"""
-CHANGE = """UPDATE facts SET live = true, fact_value = c.fact_value, confidence = c.confidence, bands_version = $5::BIGINT,
-  updated_at = $6::TIMESTAMP FROM (SELECT unnest($1::VARCHAR[]) AS peer_id, unnest($2::VARCHAR[]) AS fact_key,
-  unnest($3::VARCHAR[]) AS fact_value, unnest($4::VARCHAR[]) AS confidence) c
-  WHERE facts.peer_id = c.peer_id AND facts.fact_key = c.fact_key AND NOT facts.edited_by_human"""
-RETIRE = """UPDATE facts SET live = false, updated_at = $3::TIMESTAMP
-  FROM (SELECT unnest($1::VARCHAR[]) AS peer_id, unnest($2::VARCHAR[]) AS fact_key) c
-  WHERE facts.peer_id = c.peer_id AND facts.fact_key = c.fact_key AND NOT facts.edited_by_human"""
-OWE = """INSERT INTO pending_buckets (peer_id, fact_key, since)
-  SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), $3::TIMESTAMP ON CONFLICT DO NOTHING"""
-PAID = """DELETE FROM pending_buckets USING (SELECT unnest($1::VARCHAR[]) AS peer_id, unnest($2::VARCHAR[]) AS fact_key) c
-  WHERE pending_buckets.peer_id = c.peer_id AND pending_buckets.fact_key = c.fact_key"""
 
 Key = tuple[str, str]
 

@@ -6,8 +6,9 @@ from starlette.types import Receive, Scope
 
 from gateway import limits
 from gateway.model.caller import ANONYMOUS
+from gateway.model.grant import Session
 from gateway.operations.call import Call, Services
-from gateway.operations.dispatch import WitnessedSession, dispatch
+from gateway.operations.dispatch import dispatch
 from gateway.operations.fields import Fields
 from gateway.operations.operation import Operation, Reply
 from gateway.web.json_body import parse_object
@@ -39,7 +40,7 @@ async def respond(
     client = scope.get("client")
     call = Call(
         services=services,
-        session=WitnessedSession(caller, request_id, now, client[0] if client else None),
+        session=Session(caller, request_id, now, client[0] if client else None),
         path=dict(zip(route.parameters, parameters, strict=True)),
         query=_query(operation, scope["query_string"]),
         body=await _body(operation, headers, receive),

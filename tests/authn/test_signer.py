@@ -155,7 +155,9 @@ def test_a_second_spelling_is_refused_before_any_decoder_of_ours_or_others_sees_
     assert signer_module._header(token) == good_header(signer)
     spare = next(last for last in "AQgw" if last != token[-1])
     doubtful = chr(ord(spare) + 1)
-    for form in (token[:-1] + doubtful, f"{token}.", f"{token}=", f"{token}\n", "a" * 8_000 + token, f"{token}\u00e9"):
+    long = f"{part(good_header(signer))}.{'QUFB' * 2_100}.QUFB"
+    assert len(long) > 8_192
+    for form in (token[:-1] + doubtful, f"{token}.", f"{token}=", f"{token}\n", f"{token}\u00e9", long):
         assert signer_module._header(form) is None, form[-20:]
 
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from gateway.authn.keys import mint_key
+from gateway.authn.keys import hash_secret, mint_key
+from gateway.model.caller import ANONYMOUS
+from gateway.model.grant import Session
 from gateway.model.records import Human, PlatformConnection
 from gateway.operations.fields import new_id
+from gateway.store.credentials import redeem_claim
 from gateway.store.humans import insert_human
 from gateway.store.writer import Unit
 from tests.builders import Client, Gateway, done
@@ -242,6 +245,16 @@ def connected(
     return token, human
 
 
+def connect_again(gateway: Gateway, human: Human) -> str:
+    """Another claim token for the same person."""
+    token, hashed = mint_key("ct_")
+    state = gateway.services.state
+    connection = next(c for c in state.connections.values() if c.user_id == human.id)
+    row = (hashed, human.org_id, connection.id, gateway.clock.now + timedelta(seconds=600))
+    gateway.services.database.write(Unit(lambda tx: tx.run("INSERT INTO claims VALUES ($1, $2, $3, $4)", *row))).result()
+    return token
+
+
 def claim(gateway: Gateway, token: str, password: str = PASSWORD) -> Any:
     return gateway.http.post("/v1/auth/claim", json={"claim_token": token, "password": password})
 
@@ -280,6 +293,16 @@ def test_a_claim_never_replaces_a_password(gateway: Gateway) -> None:
     assert gateway.services.state.humans[human.id].password_hash == stored
     assert claim(gateway, token, gateway.member.password).status_code == 200
     assert claim(gateway, token, gateway.member.password).status_code == 401
+
+
+def test_a_claim_that_lost_a_race_sets_no_password(gateway: Gateway) -> None:
+    token, human = connected(gateway)
+    session = Session(ANONYMOUS, "request", gateway.clock.now)
+    hashed, database = hash_secret(token), gateway.services.database
+    assert claim(gateway, connect_again(gateway, human)).status_code == 200
+    late = database.write(Unit(lambda tx: redeem_claim(tx, session, hashed, password_hash="of a thief"), solo=True))
+    assert late.result() is None
+    assert sign_in(gateway, human.email, PASSWORD).status_code == 200
 
 
 def test_a_claim_is_recorded_without_its_secrets(gateway: Gateway) -> None:

@@ -8,6 +8,9 @@ from typing import Any
 import pyotp
 import pytest
 
+from gateway.model.grant import Session
+from gateway.store.humans import use_totp
+from gateway.store.writer import Unit
 from tests.builders import Client, Gateway, done
 
 BEGIN, COMPLETE, TOTP = "/v1/auth/reauth/begin", "/v1/auth/reauth/complete", "/v1/auth/totp"
@@ -72,6 +75,16 @@ def test_a_code_is_accepted_once(gateway: Gateway) -> None:
     assert complete(gateway.member, method="totp", code=shown).status_code == 403
     assert complete(gateway.member, method="totp", code=code(gateway, secret, offset=-1)).status_code == 403
     assert complete(gateway.member, method="totp", code=code(gateway, secret, offset=1)).status_code == 200
+
+
+def test_one_code_sent_twice_at_once_is_accepted_once(gateway: Gateway) -> None:
+    secret = enrol(gateway, gateway.member)
+    services, now = gateway.services, gateway.clock.now
+    session = Session(services.authenticator.authenticate(gateway.member.key, now), "request", now)
+    grant = services.access.authorize(session, "me.reauthenticate", services.state.orgs[session.caller.org_id])
+    step = int(now.timestamp()) // 30
+    both = [services.database.write(Unit(lambda tx: use_totp(tx, grant, secret, step), solo=True)) for _ in range(2)]
+    assert [future.result() for future in both] == [True, False]
 
 
 def test_a_used_code_stays_used_after_a_restart(gateway: Gateway) -> None:

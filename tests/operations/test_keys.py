@@ -6,7 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from gateway.model.grant import Session
+from gateway.model.records import Credential
 from gateway.operations.fields import new_id
+from gateway.store.credentials import create_key
+from gateway.store.writer import Unit
 from tests.builders import Client, Gateway, done
 
 
@@ -39,6 +43,18 @@ def test_a_revoked_key_ends_at_once_with_the_tokens_exchanged_from_it(gateway: G
     assert [client.get("/v1/auth/me").status_code for client in clients] == [401, 401]
     assert gateway.http.post("/v1/auth/api-key-token", json={"api_key": made["api_key"]}).status_code == 401
     assert gateway.member.get("/v1/auth/me").status_code == 200
+
+
+def test_a_key_asked_for_before_all_were_ended_is_not_made_after(gateway: Gateway) -> None:
+    services, now = gateway.services, gateway.clock.now
+    session = Session(services.authenticator.authenticate(gateway.member.key, now), "request", now)
+    grant = services.access.authorize(session, "key.create", services.state.orgs[session.caller.org_id])
+    generation = services.state.humans[gateway.member.id].generation
+    done(gateway.owner.patch(f"/v1/org/members/{gateway.member.id}", {"role": "admin"}), 200)
+    key = Credential(new_id(), session.caller.org_id, "Human", gateway.member.id, "late", "hash", now, None)
+    late = services.database.write(Unit(lambda tx: create_key(tx, grant, key, generation=generation), solo=True))
+    assert late.result() is False
+    assert services.state.credentials_of("Human", gateway.member.id) == []
 
 
 def test_a_key_ends_at_its_end(gateway: Gateway) -> None:

@@ -55,7 +55,7 @@ def test_an_agent_does_not_change_its_own_policy(world: World) -> None:
     assert error(world.client(agent.api_key).agents.update(agent.id, action_approval_policy={})) == (403, "auth_error")
 
 
-def test_a_widening_waits_for_a_person_and_is_resumed(world: World) -> None:
+def test_a_widening_waits_for_a_second_person_and_changes_nothing_until_then(world: World) -> None:
     owner, agent = world.client(world.owner.api_key), world.agent()
     data(owner.org.update_setting("guardrail_changes_require_approval", "true"))
     try:

@@ -243,3 +243,22 @@ def test_a_proposal_is_decided_under_its_action() -> None:
 def test_every_kind_of_target_is_in_the_property_tests() -> None:
     kinds = (Org, Human, Agent, Peer, ApprovalHeader, PlatformConnection, Credential, LogEntry, Installation, Missing)
     assert set(get_args(Target)) == set(kinds)
+
+
+def _entity(world: World, target: Target) -> Entity:
+    entities, _ = Compiler(world.state).compile(caller("owner"), target, NOW)
+    [found] = [entity for entity in entities if entity.uid == uid_of(target)]
+    return found
+
+
+def test_an_approval_of_a_connection_names_it_and_one_of_a_lost_connection_does_not() -> None:
+    world = World()
+    world.state.put_connection(a_connection("link"))
+    named = [_entity(world, an_approval(connection_id=link)).attrs.get("connection") for link in ("link", "gone", None)]
+    assert named == [EntityUid("PlatformConnection", "link"), None, None]
+
+
+def test_only_the_key_of_a_human_has_a_holder() -> None:
+    kinds = ("Human", "Agent", "Platform")
+    holders = [_entity(World(), Credential("k", HOME, kind, "member", "", "", NOW, None)).attrs.get("holder") for kind in kinds]  # type: ignore[arg-type]
+    assert holders == [EntityUid("Human", "member"), None, None]
