@@ -65,6 +65,16 @@ class Signer:
         write_new(signer._path, signer._written())
         return signer
 
+    @staticmethod
+    def refuse_existing(data: Path) -> None:
+        """Make sure that `create` will not find a key file.
+
+        Raises:
+            KeyFileError: there is one already.
+        """
+        if (data / FILE).exists():
+            raise KeyFileError(f"{data / FILE} exists already: keys in use are not overwritten")
+
     @classmethod
     def load(cls, data: Path) -> Signer:
         """Read the keys of a data directory.

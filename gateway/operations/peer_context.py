@@ -81,6 +81,7 @@ async def preview(call: Call) -> Reply:
     reads = call.access.ask(call.session, "peer.read_context", grant.target, principal=them)
     sees = reads.allowed and call.access.ask(call.session, "peer.see_content", grant.target, principal=them).allowed
     served = await render_context(call, grant, budget, visible=sees)
+    grant.note(kind="preview", agent_id=agent.id, facts_served=served.served)
     cut = [{"fact_key": each.fact_key, "reason": each.reason} for each in served.cut]
     shown = {"context": served.text, "characters": served.characters, "budget": budget, "cut": cut}
     return Reply({"agent_id": agent.id, "allowed": reads.allowed, **shown})

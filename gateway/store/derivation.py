@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from derive.bands import BANDS_VERSION
+from derive import bands
 from derive.buckets import bucket_of_key
 from derive.events import Observation, Tombstone, is_expired
 from derive.rules.approval_tendency import Tendency, derive_tendency
@@ -40,6 +40,9 @@ OWE = """INSERT INTO pending_buckets (peer_id, fact_key, since)
   SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), $3::TIMESTAMP ON CONFLICT DO NOTHING"""
 PAID = """DELETE FROM pending_buckets USING (SELECT unnest($1::VARCHAR[]) AS peer_id, unnest($2::VARCHAR[]) AS fact_key) c
   WHERE pending_buckets.peer_id = c.peer_id AND pending_buckets.fact_key = c.fact_key"""
+
+#: A peer's id and the key of one of its facts.
+Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +83,11 @@ def rederive(tx: Tx, peer_id: str, fact_key: str, *, org_id: str, now: datetime)
     try:
         outcome = settle(fact_key, standing, history)
     except DERIVATION_FAILED:
-        tx.run(OWE, peer_id, fact_key, now)
+        owe(tx, [(peer_id, fact_key)], now)
         return
-    match outcome.kind:
-        case "made":
-            tx.run(MAKE, peer_id, fact_key, org_id, outcome.fact_value, outcome.confidence, BANDS_VERSION, now)
-        case "changed":
-            tx.run(CHANGE, peer_id, fact_key, outcome.fact_value, outcome.confidence, BANDS_VERSION, now)
-        case "retired":
-            tx.run(RETIRE, peer_id, fact_key, now)
-        case "kept":
-            pass
+    write_outcomes(tx, {(peer_id, fact_key): (outcome, org_id)}, now)
     if "owed" in marks:
-        tx.run(PAID, peer_id, fact_key)
+        pay(tx, [(peer_id, fact_key)])
         bury_expired(tx, now, peers=(peer_id,))
 
 
@@ -109,9 +104,39 @@ def settle(fact_key: str, standing: Standing | None, history: Sequence[tuple[Any
     value = canonical(tendency.fact_value())
     if standing is None:
         return Outcome("made", value, tendency.confidence)
-    if standing == Standing(True, False, BANDS_VERSION, value, tendency.confidence):
+    if standing == Standing(True, False, bands.BANDS_VERSION, value, tendency.confidence):
         return Outcome("kept")
     return Outcome("changed", value, tendency.confidence)
+
+
+def write_outcomes(tx: Tx, outcomes: Mapping[Key, tuple[Outcome, str]], now: datetime) -> set[str]:
+    """Write what is not kept, each with its organisation, and return whose facts changed."""
+    made = [(*key, org, o.fact_value, o.confidence) for key, (o, org) in outcomes.items() if o.kind == "made"]
+    changed = [(*key, o.fact_value, o.confidence) for key, (o, _) in outcomes.items() if o.kind == "changed"]
+    retired = [key for key, (o, _) in outcomes.items() if o.kind == "retired"]
+    if made:
+        tx.run(MAKE, *_columns(sorted(made)), bands.BANDS_VERSION, now)
+    if changed:
+        tx.run(CHANGE, *_columns(changed), bands.BANDS_VERSION, now)
+    if retired:
+        tx.run(RETIRE, *_columns(retired), now)
+    return {str(row[0]) for row in (*made, *changed, *retired)}
+
+
+def owe(tx: Tx, keys: Iterable[Key], now: datetime) -> None:
+    """Remember buckets whose derivation failed."""
+    if listed := sorted(keys):
+        tx.run(OWE, *_columns(listed), now)
+
+
+def pay(tx: Tx, keys: Iterable[Key]) -> None:
+    """Forget that buckets were owed."""
+    if listed := sorted(keys):
+        tx.run(PAID, *_columns(listed))
+
+
+def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _tendency(fact_key: str, history: Sequence[tuple[Any, ...]]) -> Tendency | None:

@@ -116,6 +116,7 @@ def export_person(tx: Tx, grant: Grant[Peer]) -> PersonData:
         removed_observers=[(agent_id, at) for agent_id, at in tx.all(REMOVED, peer_id)],
         pending=[(key, at) for key, at in tx.all(OWED, peer_id)],
     )
+    grant.note(kind="export", facts_served=len(facts))
     tx.append(grant.audit("peer.exported", {"facts": len(facts), "observations": len(events)}))
     return made
 

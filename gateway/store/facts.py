@@ -96,6 +96,7 @@ def dispute_fact(tx: Tx, grant: Grant[Peer], fact_key: str, *, disputed: bool, r
     tx.run(DISPUTE, grant.target.id, fact_key, disputed)
     if reason is not None:
         record_note(tx, grant, {"disputed": fact_key, "reason": reason})
+    grant.note(kind="dispute", facts_served=1)
     _changed(tx, grant, "peer.fact_disputed" if disputed else "peer.dispute_withdrawn")
     return fact(tx, grant, fact_key)
 

@@ -13,7 +13,8 @@ from gateway.store.rows import Rows
 
 COUNTED = timedelta(days=30)
 
-#: What a decision about a peer was asked for, in the person's words. The first four are what agents do.
+#: What a decision about a peer was asked for, in the person's words: every action on a peer but `peer.see_content`, which is
+#: asked inside another. The first four are what agents do.
 KINDS = {
     "peer.read_context": "context",
     "peer.read": "peer",
@@ -31,13 +32,17 @@ KINDS = {
     "peer.set_pause": "pause",
     "peer.export": "export",
     "peer.erase": "erasure",
+    "peer.preview": "preview",
+    "peer.create": "opening",
+    "peer.read_observers": "observers",
+    "peer.set_observers": "observers",
 }
 _AGENTS_DO = ", ".join(f"'{action}'" for action in list(KINDS)[:4])
 
-# A decision that a human asked about an agent is a preview. A person's own acts are no reads of them by others. What a
-# pause turned away is allowed as a request and denied as content: that is a row of its own beside it.
-_READS = f"""FROM (SELECT r.seq, r.id, r."at", r.resource_id, r.principal_type, r.principal_id, r.details,
-    CASE WHEN strpos(r.details, '"asked_by":') > 0 THEN 'preview' ELSE r.action END AS action,
+# A person's own acts are no reads of them by others, but for a preview: it says what an agent would have been told. The
+# decisions that were asked about an agent inside one say `asked_by`; the act is the human's. What a pause turned away is
+# allowed as a request and denied as content: that is a row of its own beside it.
+_READS = f"""FROM (SELECT r.seq, r.id, r."at", r.resource_id, r.principal_type, r.principal_id, r.details, r.action,
     CASE WHEN p.request_id IS NULL THEN r.outcome ELSE 'deny' END AS outcome,
     CASE WHEN p.request_id IS NULL THEN r.deny_kind ELSE p.deny_kind END AS deny_kind
   FROM log r LEFT JOIN (SELECT DISTINCT request_id, "at", principal_id, resource_id, deny_kind FROM log
@@ -45,16 +50,18 @@ _READS = f"""FROM (SELECT r.seq, r.id, r."at", r.resource_id, r.principal_type, 
       AND resource_id IN (SELECT unnest($1::VARCHAR[]))) p
     ON p.request_id = r.request_id AND p."at" = r."at" AND p.principal_id = r.principal_id AND p.resource_id = r.resource_id
   WHERE r.kind = 'decision' AND r.resource_type = 'Peer' AND r.resource_id IN (SELECT unnest($1::VARCHAR[]))
-    AND ((r.principal_type = 'Agent' AND r.action IN ({_AGENTS_DO}))
-      OR (r.principal_type = 'Human' AND r.principal_id <> $2 AND r.action IN (SELECT unnest($3::VARCHAR[])))))
+    AND ((r.principal_type = 'Agent' AND r.action IN ({_AGENTS_DO}) AND strpos(r.details, '"asked_by":') = 0)
+      OR (r.principal_type = 'Human' AND (r.principal_id <> $2 OR r.action = 'peer.preview')
+        AND r.action IN (SELECT unnest($3::VARCHAR[])))))
   AS reads WHERE ($4::TIMESTAMP IS NULL OR "at" >= $4) AND ($5::TIMESTAMP IS NULL OR "at" < $5)"""  # noqa: S608  # constants only
-_OF_AGENT = "AND ($6::VARCHAR IS NULL OR (principal_type = 'Agent' AND principal_id = $6))"
+_OF_AGENT = """AND ($6::VARCHAR IS NULL OR (principal_type = 'Agent' AND principal_id = $6)
+  OR (action = 'peer.preview' AND strpos(details, '"agent_id":"' || $6 || '"') > 0))"""
 PAGE = f"""SELECT id, "at", resource_id, principal_type, principal_id, action, outcome, deny_kind, details {_READS} {_OF_AGENT}
   ORDER BY seq DESC LIMIT $7 OFFSET $8"""  # constants only
 TOTAL = f"SELECT count(*) {_READS} {_OF_AGENT}"  # constants only
 TALLY = f"""SELECT resource_id, principal_id, max(CASE WHEN outcome = 'allow' THEN "at" END),
   sum(CASE WHEN outcome = 'allow' THEN 1 ELSE 0 END)::BIGINT, sum(CASE WHEN outcome = 'deny' THEN 1 ELSE 0 END)::BIGINT
-  {_READS} AND principal_type = 'Agent' AND action <> 'preview' GROUP BY resource_id, principal_id"""  # constants only
+  {_READS} AND principal_type = 'Agent' GROUP BY resource_id, principal_id"""  # constants only
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,10 @@ class ReadFilter:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One attempt to reach a peer, by an agent or by a human who is not its person."""
+    """One attempt to reach a peer, by an agent or by a human who is not its person.
+
+    A preview names both: the human who looked, and the agent through whose eyes.
+    """
 
     id: str
     at: datetime
@@ -107,14 +117,15 @@ def tallies(rows: Rows, grant: Grant[Org], peer_ids: Sequence[str]) -> dict[tupl
 def _read(row: tuple[object, ...]) -> Read:
     id_, at, peer_id, principal_type, principal_id, action, outcome, deny_kind, details = row
     by_agent = principal_type == "Agent"
-    served = parse_json(str(details)).get("facts_served", 0)
+    noted = parse_json(str(details))
+    served = noted.get("facts_served", 0)
     return Read(
         id=str(id_),
         at=at,  # type: ignore[arg-type]  # a TIMESTAMP column
         peer_id=str(peer_id),
-        agent_id=str(principal_id) if by_agent else None,
+        agent_id=str(principal_id) if by_agent else noted.get("agent_id"),
         user_id=None if by_agent else str(principal_id),
-        kind="preview" if action == "preview" else KINDS[str(action)],
+        kind=KINDS[str(action)],
         decision=str(outcome),
         deny_kind=None if deny_kind is None else str(deny_kind),
         facts_served=served if outcome == "allow" else 0,

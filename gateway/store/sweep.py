@@ -10,10 +10,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from derive.bands import BANDS_VERSION
+from derive import bands
 from derive.events import RETENTION
 from gateway.store.db import Database
-from gateway.store.derivation import DERIVATION_FAILED, Outcome, Standing, settle
+from gateway.store.derivation import DERIVATION_FAILED, Key, Outcome, Standing, owe, pay, settle, write_outcomes
+from gateway.store.rebanding import WAITING, reband
 from gateway.store.retention import Buried, bury_expired
 from gateway.store.rows import Rows, Tx
 from gateway.store.writer import Unit
@@ -26,11 +27,13 @@ BURIED_CHUNK = 2_000
 PEERS = """SELECT peer_id, sum(n)::BIGINT FROM (
   SELECT peer_id, count(*) AS n FROM events GROUP BY peer_id
   UNION ALL SELECT peer_id, count(*) FROM facts GROUP BY peer_id
+  UNION ALL SELECT peer_id, count(*) FROM suppressions GROUP BY peer_id
   UNION ALL SELECT peer_id, count(*) FROM pending_buckets GROUP BY peer_id) AS held
   WHERE $1::VARCHAR IS NULL OR peer_id IN (SELECT id FROM peers WHERE org_id = $1) GROUP BY peer_id ORDER BY peer_id"""
 EXPIRED = 'SELECT peer_id, count(*) FROM events WHERE "at" <= $1::TIMESTAMP GROUP BY peer_id ORDER BY peer_id'
-OWING = """SELECT peer_id, count(*) FROM pending_buckets
-  WHERE $1::VARCHAR IS NULL OR peer_id IN (SELECT id FROM peers WHERE org_id = $1) GROUP BY peer_id ORDER BY peer_id"""
+OWING = f"""SELECT peer_id, sum(n)::BIGINT FROM (
+  SELECT peer_id, count(*) AS n FROM pending_buckets GROUP BY peer_id UNION ALL {WAITING}) AS held
+  WHERE $1::VARCHAR IS NULL OR peer_id IN (SELECT id FROM peers WHERE org_id = $1) GROUP BY peer_id ORDER BY peer_id"""  # noqa: S608  # constants only
 HISTORY = """SELECT peer_id, fact_key, id, event_type, decision, "at", source, org_id FROM events
   WHERE learned AND fact_key IS NOT NULL AND peer_id IN (SELECT unnest($1::VARCHAR[]))
 UNION ALL SELECT peer_id, fact_key, id, event_type, decision, "at", NULL, NULL FROM provenance
@@ -39,9 +42,6 @@ FACTS = """SELECT peer_id, fact_key, live, edited_by_human, bands_version, fact_
   WHERE peer_id IN (SELECT unnest($1::VARCHAR[]))"""
 SUPPRESSED = "SELECT peer_id, fact_key FROM suppressions WHERE peer_id IN (SELECT unnest($1::VARCHAR[]))"
 OWED = "SELECT peer_id, fact_key FROM pending_buckets WHERE peer_id IN (SELECT unnest($1::VARCHAR[]))"
-
-Key = tuple[str, str]
-
 
 @dataclass(frozen=True, slots=True)
 class Swept:
@@ -79,10 +79,11 @@ async def derive_all(
 ) -> Swept:
     """Derive every fact and bury what has expired, as of `now`; twice is once.
 
-    With `only_owed`, just the peers with buckets whose derivation failed; with `org_id`, just the peers of one organisation.
-    What still fails stays owed.
+    With `only_owed`, just the peers with buckets whose derivation failed or is of an earlier table of bands; with `org_id`,
+    just the peers of one organisation. What still fails stays owed.
     """
-    peers = await database.read(lambda rows: rows.all(OWING if only_owed else PEERS, org_id))
+    table = (list(bands.BANDS), bands.BANDS_VERSION)
+    peers = await database.read(lambda rows: rows.all(OWING, org_id, *table) if only_owed else rows.all(PEERS, org_id))
     total, done = Swept(), 0
     for chunk in _chunks(peers, CHUNK):
         total += await _sweep(database, chunk, now, dry_run=dry_run)
@@ -122,21 +123,19 @@ def sweep_peers(tx: Tx, peers: Sequence[str], now: datetime) -> Swept:
     """Derive and bury for some peers.
 
     A bucket that is owed is derived with everything it holds, as it would have been in time; after that its expired events
-    are buried as well.
+    are buried as well. What has expired is buried before the rest comes under another table of bands: its tombstones belong
+    to the facts it spoke for.
     """
     which = list(peers)
     buried = bury_expired(tx, now, peers=which)
+    reband(tx, which)
     due = {(peer_id, key) for peer_id, key in tx.all(OWED, which)}
     outcomes, failed = _outcomes(tx, which)
-    touched = _write(tx, outcomes, now)
-    paid = sorted(due - failed)
-    if paid:
-        tx.run(PAID, *_columns(paid))
-        later = bury_expired(tx, now, peers=which)
-        buried += later
-    unheard = sorted(failed - due)
-    if unheard:
-        tx.run(OWE, *_columns(unheard), now)
+    touched = write_outcomes(tx, outcomes, now)
+    if paid := due - failed:
+        pay(tx, paid)
+        buried += bury_expired(tx, now, peers=which)
+    owe(tx, failed - due, now)
 
     def publish() -> None:
         for peer_id in touched:
@@ -174,24 +173,6 @@ def _outcomes(tx: Tx, peers: list[str]) -> tuple[dict[Key, tuple[Outcome, str]],
         else:
             outcomes[bucket] = (outcome, next((row[7] for row in rows if row[7] is not None), ""))
     return outcomes, failed
-
-
-def _write(tx: Tx, outcomes: dict[Key, tuple[Outcome, str]], now: datetime) -> set[str]:
-    """Write what is not kept, and return whose facts changed."""
-    made = [(*key, org, o.fact_value, o.confidence) for key, (o, org) in outcomes.items() if o.kind == "made"]
-    changed = [(*key, o.fact_value, o.confidence) for key, (o, _) in outcomes.items() if o.kind == "changed"]
-    retired = [key for key, (o, _) in outcomes.items() if o.kind == "retired"]
-    if made:
-        tx.run(MAKE, *_columns(sorted(made)), BANDS_VERSION, now)
-    if changed:
-        tx.run(CHANGE, *_columns(changed), BANDS_VERSION, now)
-    if retired:
-        tx.run(RETIRE, *_columns(retired), now)
-    return {str(row[0]) for row in (*made, *changed, *retired)}
-
-
-def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _chunks(peers: Sequence[tuple[Any, ...]], most: int) -> Iterator[list[str]]:

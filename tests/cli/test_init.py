@@ -81,3 +81,13 @@ def test_a_place_where_nothing_can_be_made_is_said(command: Command, tmp_path: P
     (tmp_path / "file").write_text("")
     refused = command("init", "--data", tmp_path / "file" / "data")
     assert (refused.code, refused.err) == (4, f"peergate: {tmp_path}/file/data: Not a directory\n")
+
+
+def test_left_over_keys_are_refused_before_anything_is_made(command: Command, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "keys").mkdir(parents=True)
+    (data / "keys" / "signing.json").write_text("{}")
+    refused = command("init", "--data", data)
+    assert refused.code == 4
+    assert "keys in use are not overwritten" in refused.err
+    assert set(contents(data)) == {data / "keys" / "signing.json"}

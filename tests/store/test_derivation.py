@@ -13,7 +13,7 @@ import pytest
 
 from gateway.store.db import Database
 from gateway.store.derivation import rederive
-from gateway.store.retention import Buried, next_expiry, run_retention
+from gateway.store.retention import Buried, bury_expired, next_expiry
 from gateway.store.rows import Tx
 from gateway.store.sweep import Swept, bury_all, derive_all, owed
 from gateway.store.writer import Unit
@@ -186,8 +186,8 @@ def test_a_correction_always_wins(store: Database) -> None:
 def test_an_event_is_buried_at_ninety_days_exactly(store: Database, age: timedelta, buried: int) -> None:
     change(store, *[event(f"e{n}") for n in range(3)])
     derive(store)
-    assert store.write(Unit(lambda tx: run_retention(tx, NOON + age, None))).result() == Buried(buried, buried)
-    assert store.write(Unit(lambda tx: run_retention(tx, NOON + age, PEER))).result() == Buried(0, 0)
+    assert store.write(Unit(lambda tx: bury_expired(tx, NOON + age))).result() == Buried(buried, buried)
+    assert store.write(Unit(lambda tx: bury_expired(tx, NOON + age, peers=[PEER]))).result() == Buried(0, 0)
     assert (len(ids(store, "events")), len(ids(store, "provenance"))) == (3 - buried, buried)
 
 
@@ -196,7 +196,7 @@ def test_events_of_a_bucket_without_a_fact_leave_nothing_and_those_of_a_retired_
     derive(store)
     change(store, event("dissent", "rejected"), *[event(f"x{n}", key=KEY.replace("a@", "x@")) for n in range(2)])
     derive(store)
-    assert store.write(Unit(lambda tx: run_retention(tx, NOON + 90 * DAY, None))).result() == Buried(6, 4)
+    assert store.write(Unit(lambda tx: bury_expired(tx, NOON + 90 * DAY))).result() == Buried(6, 4)
     assert ids(store, "provenance") == ["dissent", "e0", "e1", "e2"]
     change(store, *[event(f"n{n}", at=NOON + 90 * DAY) for n in range(5)])
     derive(store, NOON + 90 * DAY)
