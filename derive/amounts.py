@@ -41,8 +41,8 @@ def parse_amount(value: object) -> Decimal:
     """
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
         raise AmountError(f"{echo(value)} is not a decimal string or number")
-    # By way of Decimal, because str() of an int raises an error of its own above 4300 digits.
-    text = value if isinstance(value, str) else str(Decimal(value))
+    # An int by way of Decimal, because its own str() raises above 4300 digits. A decimal may remember how it was written.
+    text = str(Decimal(value)) if isinstance(value, int) else str(value)
     if not _GRAMMAR.fullmatch(text):
         raise AmountError(f"{echo(text)} is not a decimal with at most 15 whole digits and 4 decimals")
     amount = Decimal(text)

@@ -17,7 +17,9 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u
 _HARMLESS = {"`": "'", '"': "'", "'": "'", "<": "(", ">": ")", "[": "(", "]": ")", "{": "(", "}": ")", ":": ":"}
 # Quotation marks are the initial and final quotes of Unicode, and these of other categories.
 _QUOTE_CATEGORIES = frozenset({"Pi", "Pf"})
-_QUOTES = frozenset("\u201a\u201e\u300c\u300d\u300e\u300f\u301d\u301e\u301f\u2e42\u02ba\u02dd\u02ee\u05f4\u2033\u2036\u275b\u275c\u275d\u275e\u3003")
+_QUOTES = frozenset(
+    "\u201a\u201e\u300c\u300d\u300e\u300f\u301d\u301e\u301f\u2e42\u02ba\u02dd\u02ee\u05f4\u2033\u2036\u275b\u275c\u275d\u275e\u3003"
+)
 _ROLE = re.compile(r"(?:system|assistant|user|human|developer|tool|function|model|instructions?)[\W_]*", re.IGNORECASE)
 _FENCE = re.compile("~{3,}")
 

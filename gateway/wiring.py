@@ -22,9 +22,9 @@ from gateway.operations.call import Services
 from gateway.operations.contexts import ContextCache
 from gateway.operations.fields import new_id
 from gateway.operations.registry import OPERATIONS
-from gateway.policy.bundle import Bundle
+from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.engine import PolicyEngine
-from gateway.policy.guardrails import REQUIRED
+from gateway.policy.guardrails import REQUIRED, check_guardrails
 from gateway.store import installation
 from gateway.store.db import Database
 from gateway.store.loading import load_state, loaded
@@ -109,19 +109,27 @@ def _body(bundle: Bundle) -> str:
 def load_bundle(settings: Settings) -> Bundle:
     """The policies that decide: the directory in the settings, else the ones shipped with the product.
 
+    The schema and the guardrails are always the shipped ones: a group of actions that lost its members would disarm the
+    guardrails on it as surely as a changed text.
+
     Raises:
-        PolicyError: anything in them is wrong, or a guardrail is missing.
-        ConfigError: there is no such directory.
+        PolicyError: anything in them is wrong, or a guardrail is missing or not as it was shipped.
+        ConfigError: there is no such directory, or another schema lies with it.
     """
     root = shipped()
-    policies, schema = root / "policies", root / "schema.cedarschema"
-    if settings.policies is not None:
-        policies = settings.policies
-        if not policies.is_dir():
-            raise ConfigError(f"`policies`: {policies} is not a directory")
-        beside = policies.parent / "schema.cedarschema"
-        schema = beside if beside.is_file() else schema
-    return Bundle.load(schema, policies, required=REQUIRED)
+    schema = root / SCHEMA
+    own = settings.policies
+    if own is not None and not own.is_dir():
+        raise ConfigError(f"`policies`: {own} is not a directory")
+    bundle = Bundle.load(schema, root / "policies", required=REQUIRED)
+    if own is None:
+        return bundle
+    for other in (own / SCHEMA, own.parent / SCHEMA):
+        if other.is_file() and other.read_bytes() != schema.read_bytes():
+            raise ConfigError(f"`policies`: {other} is not the schema that this gateway decides by, which cannot be replaced")
+    made = Bundle.load(schema, own)
+    check_guardrails(made, bundle)
+    return made
 
 
 def shipped() -> Path:

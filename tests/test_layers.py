@@ -62,6 +62,7 @@ def test_every_error_has_its_status_and_title() -> None:
         "TooLarge": (413, "too large"),
         "TooManyRequests": (429, "too many requests"),
         "Unavailable": (503, "unavailable"),
+        "Stale": (503, "unavailable"),
     }
 
 

@@ -79,10 +79,12 @@ class Oracle:
             return action in OBSERVED and not (action == "peer.see_content" and self.paused(peer))
         if who.type != "Human" or who.id not in self.state.humans or self.org(who) != peer.org_id:
             return False
+        if action == "peer.link":
+            return self.leads(who) and self.connected(peer)
         if self.leads(who):
             return True
         if action == "peer.create":
-            return self.person(peer) == who.id and not (peer.peer_type == "platform_connection" and self.connected(peer))
+            return peer.peer_type == "user" and self.person(peer) == who.id
         return action in RIGHTS_OF_THE_PERSON and self.person(peer) == who.id
 
     def on_approval(self, who: Caller, action: str, approval: ApprovalHeader) -> bool:
@@ -92,6 +94,8 @@ class Oracle:
             return asked and action in {"approval.read", "approval.read_status", "approval.cancel"}
         if who.type != "Human" or who.id not in self.state.humans or self.org(who) != approval.org_id:
             return False
+        if action == "approval.decide" and approval.agent_id is None and approval.asked_by in {None, who.id}:
+            return False  # what a human asked for is decided by a second one
         addressed = approval.user_id == who.id
         return action in {"approval.read", "approval.decide", "approval.cancel"} and (addressed or self.leads(who))
 
@@ -267,9 +271,9 @@ class RoleTable(RuleBasedStateMachine):
     def about_a_peer(self, peer: str) -> None:
         self.compare(PEER_ACTIONS, self.world.state.peers[peer], self.oracle.on_peer)
 
-    @rule(agent=agents, human=humans, org=st.sampled_from([HOME, AWAY]), status=st.sampled_from(["pending", "approved"]))
-    def about_an_approval(self, agent: str, human: str, org: str, status: str) -> None:
-        approval = an_approval("approval", agent, human, org_id=org, status=status)
+    @rule(agent=st.none() | agents, asker=st.none() | humans, human=humans, org=st.sampled_from([HOME, AWAY]))
+    def about_an_approval(self, agent: str | None, asker: str | None, human: str, org: str) -> None:
+        approval = an_approval("approval", agent, human, asked_by=asker, org_id=org)
         self.compare(APPROVAL_ACTIONS, approval, self.oracle.on_approval)
 
     @rule(agent=agents)

@@ -40,7 +40,7 @@ def test_a_new_data_directory_is_its_owners_alone(data: Path) -> None:
 
 
 def test_a_second_data_directory_in_the_same_place_is_refused(data: Path) -> None:
-    with pytest.raises(StoreRefused):
+    with pytest.raises((StoreRefused, KeyFileError)):
         create_data(data)
 
 
@@ -98,22 +98,57 @@ def test_slices_of_two_data_directories_have_different_hashes(tmp_path: Path) ->
     assert hashlib.sha256(b"[]").hexdigest() not in hashes
 
 
+def own_policies(directory: Path) -> Path:
+    shutil.copytree(ROOT / "policies", directory / "policies")
+    return directory / "policies"
+
+
 def test_what_was_shipped_decides_unless_a_directory_is_named(tmp_path: Path) -> None:
     assert shipped() == ROOT
     plain = load_bundle(Settings(data=tmp_path))
-    shutil.copytree(ROOT / "policies", tmp_path / "own" / "policies")
-    assert load_bundle(Settings(data=tmp_path, policies=tmp_path / "own" / "policies")).hash == plain.hash
-    (tmp_path / "own" / "schema.cedarschema").write_text(plain.schema_text + "\n// mine\n")
-    assert load_bundle(Settings(data=tmp_path, policies=tmp_path / "own" / "policies")).hash != plain.hash
+    own = own_policies(tmp_path)
+    assert load_bundle(Settings(data=tmp_path, policies=own)).hash == plain.hash
+    permit = own / "me" / "read.cedar"
+    permit.write_text(permit.read_text().replace("principal is Human", 'principal in Role::"owner"'))
+    assert load_bundle(Settings(data=tmp_path, policies=own)).hash != plain.hash
+
+
+def test_a_guardrail_of_ones_own_is_welcome_beside_the_shipped_ones(tmp_path: Path) -> None:
+    own = own_policies(tmp_path)
+    more = '@id("guardrails/mine")\n@reason("Nobody does.")\nforbid (\n  principal,\n  action == Action::"peer.erase",\n  resource\n);\n'
+    (own / "guardrails" / "mine.cedar").write_text(more)
+    assert "guardrails/mine" in load_bundle(Settings(data=tmp_path, policies=own)).policies
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "policies" / "guardrails").glob("*.cedar")))
+def test_a_guardrail_that_bears_the_name_and_forbids_nothing_is_refused(tmp_path: Path, name: str) -> None:
+    file = own_policies(tmp_path) / "guardrails" / name
+    text = file.read_text()
+    condition = max(text.rfind(f"\n{word}") for word in ("when", "unless"))
+    file.write_text(f"{text[:condition]}\nwhen {{ false }};\n")
+    with pytest.raises(PolicyError, match=f"^guardrails/{name}:[0-9]+: `guardrails/.*`: is not the guardrail as it was shipped$"):
+        load_bundle(Settings(data=tmp_path, policies=file.parents[1]))
+
+
+def test_another_schema_is_refused_because_a_group_in_it_may_be_empty(tmp_path: Path) -> None:
+    own = own_policies(tmp_path)
+    shipped_schema = (ROOT / "schema.cedarschema").read_text()
+    for place in (own, own.parent):
+        (place / "schema.cedarschema").write_text(shipped_schema)
+        load_bundle(Settings(data=tmp_path, policies=own))
+        (place / "schema.cedarschema").write_text(shipped_schema.replace('"peer.read" in ["observed"]', '"peer.read"'))
+        with pytest.raises(ConfigError, match=r"schema\.cedarschema is not the schema that this gateway decides by"):
+            load_bundle(Settings(data=tmp_path, policies=own))
+        (place / "schema.cedarschema").unlink()
 
 
 def test_policies_that_do_not_load_are_refused_and_the_directory_is_let_go_of(data: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^`policies`: .* is not a directory$"):
         opened(data, policies=tmp_path / "none")
-    shutil.copytree(ROOT / "policies", tmp_path / "policies")
-    (tmp_path / "policies" / "guardrails" / "observers.cedar").unlink()
-    with pytest.raises(PolicyError, match="guardrails/observers"):
-        opened(data, policies=tmp_path / "policies")
+    own = own_policies(tmp_path)
+    (own / "guardrails" / "observers.cedar").unlink()
+    with pytest.raises(PolicyError, match="^:0: `guardrails/observers`: is required and missing$"):
+        opened(data, policies=own)
     opened(data).database.close()
 
 

@@ -79,8 +79,10 @@ def a_peer(peer_id: str, person: str = "member", org_id: str = HOME, **changes: 
     return replace(made, **changes)
 
 
-def an_approval(approval_id: str = "approval", agent: str = "agent", human: str = "member", **changes: Any) -> ApprovalHeader:
-    made = ApprovalHeader(approval_id, HOME, agent, human, None, 1, "pending", NOW + HOUR)
+def an_approval(
+    approval_id: str = "approval", agent: str | None = "agent", human: str = "member", **changes: Any
+) -> ApprovalHeader:
+    made = ApprovalHeader(approval_id, HOME, agent, None, human, None, 1)
     return replace(made, **changes)
 
 

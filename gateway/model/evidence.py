@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+from gateway.model.entity import EntityUid
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +37,37 @@ class LogRow:
     request_id: str
     details: Mapping[str, object]
     slice_bodies: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+
+def audit_row(
+    *,
+    at: datetime,
+    org_id: str,
+    principal: EntityUid,
+    action: str,
+    resource: EntityUid,
+    details: Mapping[str, object],
+    request_id: str = "",
+    bundle: str = "",
+    data_version: int = 0,
+) -> LogRow:
+    """An audit event: who did what to what. `bundle` and `data_version` are those of the decision that led to it, if any."""
+    return LogRow(
+        kind="audit",
+        id=str(uuid.uuid4()),
+        at=at,
+        org_id=org_id,
+        principal_type=principal.type,
+        principal_id=principal.id,
+        action=action,
+        resource_type=resource.type,
+        resource_id=resource.id,
+        outcome=None,
+        deny_kind=None,
+        policies=(),
+        bundle=bundle,
+        data_version=data_version,
+        slices=(),
+        request_id=request_id,
+        details=details,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +9,7 @@ from typing import Generic, TypeVar
 
 from gateway.model.caller import Caller
 from gateway.model.entity import Entity, EntityUid
-from gateway.model.evidence import LogRow
+from gateway.model.evidence import LogRow, audit_row
 
 T = TypeVar("T")
 
@@ -86,23 +85,14 @@ class Grant(Generic[T]):
 
     def audit(self, action: str, details: Mapping[str, object], *, resource: EntityUid | None = None) -> LogRow:
         """An audit event of this request, about the granted resource unless another is named."""
-        about = resource or self.resource
-        return LogRow(
-            kind="audit",
-            id=str(uuid.uuid4()),
+        return audit_row(
             at=self.session.now,
             org_id=self.decision.org_id,
-            principal_type=self.caller.type,
-            principal_id=self.caller.id,
+            principal=self.caller.uid,
             action=action,
-            resource_type=about.type,
-            resource_id=about.id,
-            outcome=None,
-            deny_kind=None,
-            policies=(),
+            resource=resource or self.resource,
+            details={**details, "decision_id": self.decision.id, "request_id": self.session.request_id},
+            request_id=self.session.request_id,
             bundle=self.decision.bundle,
             data_version=self.decision.data_version,
-            slices=(),
-            request_id=self.session.request_id,
-            details={**details, "decision_id": self.decision.id, "request_id": self.session.request_id},
         )

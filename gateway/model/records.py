@@ -175,13 +175,12 @@ class PlatformConnection:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalHeader:
-    """What a decision about an approval needs of it: ids, tier, state, end; no content."""
+    """What a decision about an approval needs of it, no content: `agent_id` requested it, or the human `asked_by` did."""
 
     id: str
     org_id: str
-    agent_id: str
+    agent_id: str | None
+    asked_by: str | None
     user_id: str
     connection_id: str | None
     risk_tier: int
-    status: str
-    expires_at: datetime

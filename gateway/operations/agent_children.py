@@ -35,6 +35,8 @@ async def create_child(call: Call) -> Reply:
     given = attributes(body)
     own_rules = rules(body) if body.has("action_approval_policy") else None
     end = key_end(call, "expires_at")
+    # Clients may send it. A child is never registered with more than waits for an approval: see guard_new_rules.
+    body.optional_id("approval_id")
     grant = call.access.authorize(call.session, "agent.create_child", call.agent(call.path["agent_id"]))
     parent = grant.target
     if parent.parent_id is not None:

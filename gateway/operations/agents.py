@@ -21,6 +21,7 @@ BODY = ("name", "description", "action_approval_policy", "token_ttl_seconds", *A
 AWAITING = (
     "the wider policy waits for an approval, and nothing was changed: once approved, repeat this request with `approval_id`"
 )
+NOBODY_ELSE = "; nobody else is there who could approve it: a second owner or admin is needed"
 
 
 async def create(call: Call) -> Reply:
@@ -80,6 +81,10 @@ async def update(call: Call) -> Reply:
     if body.has("token_ttl_seconds"):
         changes["token_ttl_seconds"] = lifetime(body)
     given = attributes(body)
+    end = key_end(call, "api_key_expires_at")
+    if end is not None:
+        changes["api_key_expires_at"] = end
+        given |= end_text(end)
     if given:
         changes["attributes"] = given
     approval_id = body.optional_id("approval_id")
@@ -93,7 +98,7 @@ async def update(call: Call) -> Reply:
         grant = call.access.authorize(call.session, "agent.set_rules", grant.target)
         await confirm_rules(call)
     changed = await call.write_alone(widenings.change_agent, grant, changes, approval_id=approval_id)
-    return _awaiting(changed) if isinstance(changed, Approval) else Reply(shape(changed))
+    return _awaiting(call, grant.target, changed) if isinstance(changed, Approval) else Reply(shape(changed))
 
 
 async def rotate_key(call: Call) -> Reply:
@@ -110,13 +115,14 @@ async def delete(call: Call) -> Reply:
     return NO_CONTENT
 
 
-def _awaiting(asked: Approval) -> Reply:
+def _awaiting(call: Call, agent: Agent, asked: Approval) -> Reply:
+    alone = widenings.second_person(call.state, agent, call.session.caller.id) is None
     body = {
         "status": "awaiting_approval",
         "approval_id": asked.id,
         "pending_approval_id": asked.id,
         "revision_id": widenings.revision_of(asked),
-        "message": AWAITING,
+        "message": AWAITING + NOBODY_ELSE if alone else AWAITING,
     }
     return Reply(body, 202, {"Location": f"/v1/approvals/{asked.id}"})
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from derive.events import Decision, decision_of
 from gateway import limits
+from gateway.errors import Forbidden
+from gateway.model.grant import Grant
+from gateway.model.records import ApprovalHeader
 from gateway.operations.approval_shape import shape, target
 from gateway.operations.call import Call
 from gateway.operations.confirmation import confirm
 from gateway.operations.operation import Operation, Reply
 from gateway.store import approval_outcomes, approvals
+from gateway.store.entities import Missing
 
 #: The decision words of the published clients and guides.
 WORDS = ("approve", "approved", "reject", "rejected", "deny", "denied")
@@ -31,13 +35,22 @@ async def deny(call: Call) -> Reply:
 
 async def _decide(call: Call, decision: Decision) -> Reply:
     reason = call.body.optional_text("reason", longest=limits.TEXT_CHARACTERS)
-    about = await target(call, call.path["approval_id"])
-    grant = call.access.authorize(call.session, "approval.decide", about, hide=call.session.caller.type == "Human")
+    grant = _authorized(call, await target(call, call.path["approval_id"]))
     # Before the second factor, so that a single-use proof is not spent on what cannot be decided any more.
     approval_outcomes.check_pending(await call.read(approvals.approval, grant))
     if grant.target.risk_tier >= 2:
         await confirm(call, "approval.decide", totp="required" if grant.target.risk_tier == 3 else "no")
     return Reply(shape(await call.write(approval_outcomes.decide, grant, decision=decision, reason=reason)))
+
+
+def _authorized(call: Call, about: ApprovalHeader | Missing) -> Grant[ApprovalHeader]:
+    """The grant to decide. To a human who may not even read an approval, there is none."""
+    try:
+        return call.access.authorize(call.session, "approval.decide", about)
+    except Forbidden:
+        if call.session.caller.type == "Human":
+            call.access.authorize(call.session, "approval.read", about, hide=True)
+        raise
 
 
 async def cancel(call: Call) -> Reply:
@@ -54,7 +67,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/approvals/{approval_id}/decide",
         "Approve or reject an approval that is pending.",
         decide,
-        actions=("approval.decide",),
+        actions=("approval.decide", "approval.read"),
         fields=("decision", "reason"),
     ),
     Operation(
@@ -63,7 +76,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/approvals/{approval_id}/approve",
         "Approve an approval, at the address that some clients use.",
         approve,
-        actions=("approval.decide",),
+        actions=("approval.decide", "approval.read"),
         fields=("reason",),
     ),
     Operation(
@@ -72,7 +85,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/approvals/{approval_id}/deny",
         "Reject an approval, at the address that some clients use.",
         deny,
-        actions=("approval.decide",),
+        actions=("approval.decide", "approval.read"),
         fields=("reason",),
     ),
     Operation(

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from gateway.errors import Stale, Unavailable
 from gateway.model.decision import DenyKind
+from gateway.model.evidence import LogRow
 from gateway.operations.call import Call
 from gateway.operations.fields import new_id
 from gateway.operations.operation import Operation, Reply
+from gateway.store.db import Database
 from gateway.store.faults import StoreBusy, StoreFailed
 from gateway.store.writer import record
 
@@ -70,11 +72,18 @@ async def settle(call: Call) -> None:
     if not rows:
         return
     database = call.services.database
-    if call.services.settings.audit == "durable":
+    if call.services.settings.audit == "durable" or not _noted(database, rows):
         await database.awrite(record(*rows))
-    else:
-        database.note(rows)
     call.session.written(rows)
+
+
+def _noted(database: Database, rows: tuple[LogRow, ...]) -> bool:
+    """Hand rows to the writer without waiting; not while the log is behind, for then they would be late."""
+    try:
+        database.note(rows)
+    except StoreBusy:
+        return False
+    return True
 
 
 async def _give_up(call: Call) -> None:

@@ -14,6 +14,8 @@ from gateway.store.humans import confirm_totp, remove_totp, start_totp, use_totp
 
 METHODS: tuple[Factor, ...] = ("password", "totp")
 CODE_CHARACTERS = 16
+#: What a method takes as its proof. Clients may send both.
+PROOFS = {"password": limits.PASSWORD_CHARACTERS[1], "code": CODE_CHARACTERS}
 
 
 async def begin(call: Call) -> Reply:
@@ -27,10 +29,10 @@ async def begin(call: Call) -> Reply:
 
 async def complete(call: Call) -> Reply:
     method, purpose = _asked(call)
-    if method == "totp":
-        shown = call.body.text("code", longest=CODE_CHARACTERS)
-    else:
-        shown = call.body.text("password", longest=limits.PASSWORD_CHARACTERS[1])
+    for name, longest in PROOFS.items():
+        call.body.optional_text(name, longest=longest, shortest=1)
+    field = "code" if method == "totp" else "password"
+    shown = call.body.text(field, longest=PROOFS[field])
     grant = call.access.authorize(call.session, "me.reauthenticate", call.org)
     human = _human(call, grant)
     _usable(human, method)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gateway.errors import Conflict
 from gateway.model.rules import ApprovalRules, widens
 from gateway.operations.call import Call
 from gateway.operations.confirmation import confirm
 
+GUARDRAILS = ("guardrail_changes_require_approval", "guardrail_changes_require_step_up")
 REGISTER_FIRST = (
     "this organisation has wider policies approved first: register the agent without `action_approval_policy`, then change it"
 )
@@ -20,6 +23,16 @@ async def confirm_rules(call: Call) -> None:
     """
     if call.org.settings.guardrail_changes_require_step_up:
         await confirm(call, "policy.update", totp="no")
+
+
+async def confirm_settings(call: Call, changes: Mapping[str, object]) -> None:
+    """The same before one of the two guardrails on policies is switched off: or nobody would have to get past them.
+
+    Raises:
+        StepUpRequired: the proof is missing.
+    """
+    if any(changes.get(name) is False and getattr(call.org.settings, name) for name in GUARDRAILS):
+        await confirm_rules(call)
 
 
 async def guard_new_rules(call: Call, default: ApprovalRules, rules: ApprovalRules) -> None:

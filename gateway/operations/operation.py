@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from gateway import limits
 from gateway.operations.call import Call
 
 
@@ -26,7 +27,7 @@ class Operation:
 
     `actions` are the Cedar actions it may ask for; a public operation asks none and says why in `public`.
     `fields` and `query` are the members it reads. With `strict`, any other member is refused; without, it is ignored,
-    because published clients of this wire send extras.
+    because published clients of this wire send extras. `body_bytes` is how large a body may be.
     """
 
     name: str
@@ -39,3 +40,4 @@ class Operation:
     query: tuple[str, ...] = ()
     strict: bool = False
     public: str | None = None
+    body_bytes: int = limits.BODY_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gateway import limits
-from gateway.model.records import PEER_TYPES, Pause, Peer, PlatformConnection
+from gateway.model.records import PEER_TYPES, Pause, Peer, PeerType, PlatformConnection
 from gateway.operations import peer_context
 from gateway.operations.call import Call
 from gateway.operations.fields import is_id, new_id
@@ -20,7 +20,12 @@ async def create(call: Call) -> Reply:
     body = call.body
     display_name = body.optional_text("display_name", longest=limits.NAME_CHARACTERS)
     agent_ids = body.ids("observer_agent_ids", most=limits.OBSERVERS_PER_CALL)
-    grant = call.access.authorize(call.session, "peer.create", _wanted(call))
+    peer_type = body.choice("peer_type", PEER_TYPES)
+    peer_ref = body.text("peer_ref", longest=limits.REF_CHARACTERS)
+    connection_id = _connection_id(call, peer_type, peer_ref)
+    grant = call.access.authorize(call.session, "peer.create", _wanted(call, peer_type, peer_ref, connection_id))
+    if connection_id is not None:
+        call.access.authorize(call.session, "peer.link", grant.target)
     if agent_ids:
         call.access.authorize(call.session, "peer.set_observers", grant.target)
     peer = await call.write_alone(peers.open_peer, grant, display_name=display_name, agent_ids=agent_ids)
@@ -55,19 +60,15 @@ async def read_by_connection(call: Call) -> Reply:
     return Reply({"peer": peer_object(call, grant.target)})
 
 
-def _wanted(call: Call) -> Peer:
+def _wanted(call: Call, peer_type: PeerType, peer_ref: str, connection_id: str | None) -> Peer:
     """The peer as it would be: the one with this key, or a new one; so that the policy sees whom it is about."""
-    body = call.body
-    peer_type = body.choice("peer_type", PEER_TYPES)
-    peer_ref = body.text("peer_ref", longest=limits.REF_CHARACTERS)
-    connection_id = _connection_id(call, peer_type, peer_ref)
     standing = call.state.peer_with_key(call.org.id, peer_type, peer_ref)
     if standing is not None:
         return standing if connection_id is None else replace(standing, connection_id=connection_id)
     return Peer(new_id(), call.org.id, peer_type, peer_ref, None, connection_id, False, Pause(), call.now)
 
 
-def _connection_id(call: Call, peer_type: str, peer_ref: str) -> str | None:
+def _connection_id(call: Call, peer_type: PeerType, peer_ref: str) -> str | None:
     """The connection that is named; the peer of a connection names it by its ref."""
     named = call.body.optional_id("platform_connection_id")
     found = call.connection(named or (peer_ref if peer_type == "platform_connection" else None))
@@ -93,7 +94,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/peers",
         "Open a peer about a person, or add observers to it.",
         create,
-        actions=("peer.create", "peer.set_observers"),
+        actions=("peer.create", "peer.link", "peer.set_observers"),
         fields=("peer_type", "peer_ref", "display_name", "platform_connection_id", "observer_agent_ids"),
     ),
     Operation(

@@ -17,6 +17,7 @@ from gateway.store import approvals, bootstrap, platforms
 from gateway.store.bootstrap import Bootstrapped
 from gateway.store.entities import Missing
 
+RETURN_CHARACTERS = 2_000
 LINK_REQUIRED = "this address cannot be connected by the platform alone: the person has to link it themselves"
 
 
@@ -58,7 +59,9 @@ async def upsert_user(call: Call) -> Reply:
 
 async def bootstrap_connection(call: Call) -> Reply:
     asked = call.body.optional_id("template_id")
+    # Clients may send both; templates here take no parameters, and nobody is sent back to an address from a body.
     call.body.optional_object("parameters")
+    call.body.optional_text("return_to", longest=RETURN_CHARACTERS)
     grant = call.access.authorize(call.session, "platform.bootstrap", call.connection(call.path["connection_id"]))
     connection = grant.target
     template = _template(call, connection, asked)
@@ -167,8 +170,9 @@ def _provision(
 
 
 def _claim(call: Call, connection_id: str, token: str) -> dict[str, object]:
-    # In the fragment, which no browser sends and no server logs.
-    url = f"{_public(call)}/console/claim#claim_token={token}"
+    # The address that takes the claim, with the token in the fragment, which no browser sends and no server logs: whoever
+    # shows the person a form posts `claim_token` and the chosen `password` there.
+    url = f"{_public(call)}/v1/auth/claim#claim_token={token}"
     return {"claim_url": url, "claim_token": token, "expires_in": limits.CLAIM_SECONDS, "connection_id": connection_id}
 
 
@@ -192,10 +196,11 @@ def _summary(made: Bootstrapped, secrets: dict[str, str]) -> dict[str, object]:
 
 
 def _link_required(call: Call, app_id: str) -> Reply:
+    # There is no page to link oneself on; where a person sees their applications is the nearest there is.
     link = {
         "status": "link_required",
         "reason": LINK_REQUIRED,
-        "authorize_url": f"{_public(call)}/console",
+        "authorize_url": f"{_public(call)}/v1/platform/connected-apps",
         "app_slug": call.state.apps[app_id].slug,
     }
     problem = {"type": "urn:peergate:problem:conflict", "title": "conflict", "status": 409, "detail": LINK_REQUIRED}

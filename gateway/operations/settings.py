@@ -11,6 +11,7 @@ from gateway.errors import Invalid
 from gateway.model.records import OrgSettings
 from gateway.operations.call import Call
 from gateway.operations.fields import Fields, echo
+from gateway.operations.guardrails import confirm_settings
 from gateway.operations.operation import Operation, Reply
 from gateway.store import orgs
 
@@ -38,6 +39,7 @@ async def update(call: Call) -> Reply:
         changes["time_zone"] = _time_zone(given)
     added = tuple(_sensitive(given))
     grant = call.access.authorize(call.session, "org.update_settings", call.org)
+    await confirm_settings(call, changes)
     return Reply({"settings": _shape(await call.write_alone(orgs.update_settings, grant, changes, added))})
 
 
@@ -47,6 +49,7 @@ def _given(body: Fields) -> Fields:
         body.refuse_others(NAMES)
         return body
     body.refuse_others(PAIR)
+    body.optional_id("approval_id")
     name = body.choice("key", NAMES)
     value = body.members.get("value")
     if value is None:

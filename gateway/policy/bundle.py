@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import cedarpy
 from cedarpy import pst
 
 from gateway.model.entity import EntityUid
-from gateway.policy import files, guard, house, source
+from gateway.policy import files, guard, house, partition, source
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.source import Policy, PolicyInfo
 from gateway.policy.value import canonical
@@ -26,7 +25,8 @@ class Bundle:
     """What decisions are taken by. It is never changed: a new one is built aside and takes its place.
 
     `hash` is the SHA-256, in hex, of the schema text and of each policy's id and text; the order of the files is not in
-    it. `actions` are the ids of the schema's actions that group no others. The rest is for this package.
+    it. `actions` are the ids of the schema's actions that group no others; `members` are the ids of the policies that could
+    match each action. The rest is for this package.
     """
 
     hash: str
@@ -36,6 +36,7 @@ class Bundle:
     schema_hash: str = field(repr=False)
     schema: cedarpy.Schema = field(repr=False, compare=False)
     action_uids: Mapping[str, EntityUid] = field(repr=False)
+    members: Mapping[str, tuple[str, ...]] = field(repr=False)
     partitions: Mapping[str, cedarpy.PolicySet | None] = field(repr=False, compare=False)
     trees: Mapping[str, pst.Template] = field(repr=False, compare=False)
 
@@ -78,9 +79,18 @@ class Bundle:
 
     def without(self, policy_id: str) -> Bundle:
         """Returns this bundle with one policy left out; raises `KeyError` for an id that it does not hold."""
-        kept = {id_: Policy(info, self.trees[id_]) for id_, info in self.policies.items()}
-        del kept[policy_id]
-        return _assemble(self.schema_text, self.schema, kept)
+        policies, trees = dict(self.policies), dict(self.trees)
+        del policies[policy_id], trees[policy_id]
+        members = {action: tuple([id_ for id_ in ids if id_ != policy_id]) for action, ids in self.members.items()}
+        built = {ids: self.partitions[action] for action, ids in self.members.items()}
+        return replace(
+            self,
+            hash=_hash(self.schema_text, policies),
+            policies=MappingProxyType(policies),
+            members=MappingProxyType(members),
+            partitions=partition.build(members, trees, built),
+            trees=MappingProxyType(trees),
+        )
 
 
 def _schema(text: str) -> cedarpy.Schema:
@@ -120,38 +130,27 @@ def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy])
     policies = dict(sorted(policies.items()))
     # INVARIANT: Cedar's own id of a policy is its `@id`, so what Cedar answers needs no translation.
     trees = {id_: replace(policy.tree, id=id_) for id_, policy in policies.items()}
-    groups = _groups(schema)
+    groups = partition.groups(schema)
     names = _names(groups)
-    targets = {id_: _targets(tree.action) for id_, tree in trees.items()}
-    built: dict[tuple[str, ...], cedarpy.PolicySet | None] = {(): None}
-    partitions: dict[str, cedarpy.PolicySet | None] = {}
-    for name, uid in names.items():
-        ids = tuple([id_ for id_, named in targets.items() if named is None or not named.isdisjoint(groups[uid])])
-        if ids not in built:
-            chosen = pst.PolicySet({}, {id_: trees[id_] for id_ in ids}, ())
-            built[ids] = cedarpy.PolicySet.from_pst(chosen, release_gil=True)
-        partitions[name] = built[ids]
-    texts = [[id_, policy.info.text] for id_, policy in policies.items()]
+    members = partition.members(trees, names, groups)
+    infos = {id_: policy.info for id_, policy in policies.items()}
     return Bundle(
-        hash=hashlib.sha256(canonical([text, texts]).encode()).hexdigest(),
-        policies=MappingProxyType({id_: policy.info for id_, policy in policies.items()}),
+        hash=_hash(text, infos),
+        policies=MappingProxyType(infos),
         actions=frozenset(uid.id for uid in groups if not any(uid in of for a, of in groups.items() if a != uid)),
         schema_text=text,
         schema_hash=hashlib.sha256(text.encode()).hexdigest(),
         schema=schema,
         action_uids=MappingProxyType(names),
-        partitions=MappingProxyType(partitions),
+        members=MappingProxyType(members),
+        partitions=partition.build(members, trees, {}),
         trees=MappingProxyType(trees),
     )
 
 
-def _groups(schema: cedarpy.Schema) -> dict[EntityUid, frozenset[EntityUid]]:
-    """Returns each action with itself and every group that it is in: Cedar puts them into any slice, closed over parents."""
-    actions = json.loads(str(cedarpy.Entities.from_json_str("[]", schema)))
-    return {
-        EntityUid(**action["uid"]): frozenset(EntityUid(**uid) for uid in (action["uid"], *action["parents"]))
-        for action in actions
-    }
+def _hash(schema: str, policies: Mapping[str, PolicyInfo]) -> str:
+    texts = [[id_, info.text] for id_, info in policies.items()]
+    return hashlib.sha256(canonical([schema, texts]).encode()).hexdigest()
 
 
 def _names(uids: Iterable[EntityUid]) -> dict[str, EntityUid]:
@@ -160,14 +159,3 @@ def _names(uids: Iterable[EntityUid]) -> dict[str, EntityUid]:
         if names.setdefault(uid.id, uid) != uid:
             raise PolicyError([Finding(SCHEMA, 0, "", f"two actions are called `{uid.id}`")])
     return names
-
-
-def _targets(constraint: pst.ActionConstraint) -> frozenset[EntityUid] | None:
-    """Returns the actions and groups that a policy names; `None` stands for any action.
-
-    An `action ==` that names a group is taken for the group: such a policy is in more partitions than it needs to be.
-    """
-    if isinstance(constraint, pst.ScopeAny):
-        return None
-    named = (constraint.entity,) if isinstance(constraint, pst.ActionEq) else constraint.entities
-    return frozenset(EntityUid(str(entity.type), entity.id) for entity in named)

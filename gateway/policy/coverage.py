@@ -34,11 +34,6 @@ def coverage(bundle: Bundle, results: Iterable[CaseResult]) -> Coverage:
     )
 
 
-def removed(bundle: Bundle, policy_id: str) -> Bundle:
-    """Returns the bundle without one policy, to see which cases notice; raises `KeyError`."""
-    return bundle.without(policy_id)
-
-
 def unnoticed(bundle: Bundle, cases: Iterable[Case]) -> tuple[str, ...]:
     """Returns the ids of the policies that can be removed without a case that fails, sorted; raises `SliceError`.
 
@@ -49,7 +44,7 @@ def unnoticed(bundle: Bundle, cases: Iterable[Case]) -> tuple[str, ...]:
     verdicts = [engine.decide(query, slice) for _, query, slice in asked]
     silent = []
     for policy_id in bundle.policies:
-        without = PolicyEngine(removed(bundle, policy_id), salt=b"")
+        without = PolicyEngine(bundle.without(policy_id), salt=b"")
         touched = (
             item
             for item, verdict in zip(asked, verdicts, strict=True)

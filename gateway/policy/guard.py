@@ -1,4 +1,4 @@
-"""What is refused before Cedar sees it: text that would crash its parser, and values that would change its meaning."""
+"""What is refused before Cedar sees it: text that would crash its parser, and text that it takes and then fails over."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ MAX_POLICIES = 5_000
 OPENING, CLOSING = "([{", ")]}"
 #: Everything that becomes a node over other nodes, clauses included: Cedar joins them with `&&`.
 OPERATORS = frozenset("&& || == != <= >= < > + - * ! . [ if in is has like when unless".split())
-#: The keys by which Cedar's JSON spells something other than a record.
-RESERVED_KEYS = frozenset({"__extn", "__entity", "__expr"})
 
 
 class GuardError(ValueError):
-    """A policy text or a value is refused unparsed; the message names the limit."""
+    """A text is refused unparsed; the message names the limit."""
 
 
 def check_size(text: str) -> None:
@@ -83,18 +81,3 @@ def parse(text: str) -> pst.Template:
         raise GuardError("a template: slots are not used here")
     [policy] = parsed.static_policies.values()
     return policy
-
-
-def refuse_reserved_keys(value: object) -> None:
-    """Raises `GuardError` when a key of `RESERVED_KEYS` stands anywhere in the JSON `value`, which a user wrote."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case dict() as record:
-                for key in RESERVED_KEYS & record.keys():
-                    raise GuardError(f"reserved key `{key}`")
-                waiting.extend(record.values())
-            case list() | tuple() as items:
-                waiting.extend(items)
-            case _:
-                pass

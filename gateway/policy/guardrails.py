@@ -1,6 +1,9 @@
-"""The guardrails of the product: forbids without which its policies do not load, whatever else anybody writes."""
+"""The guardrails of the product: forbids without which no policies load, word for word, whatever else anybody writes."""
 
 from __future__ import annotations
+
+from gateway.policy.bundle import Bundle
+from gateway.policy.finding import Finding, PolicyError
 
 REQUIRED: frozenset[str] = frozenset(
     f"guardrails/{name}"
@@ -11,6 +14,7 @@ REQUIRED: frozenset[str] = frozenset(
         "approval_request/denied_by_default",
         "approval_request/denied_by_rule",
         "approval_request/platform_made",
+        "approval_request/rules_unknown",
         "archived",
         "content",
         "human_only",
@@ -22,6 +26,7 @@ REQUIRED: frozenset[str] = frozenset(
         "platform/only_platforms",
         "platform/own_approvals",
         "platform/own_connections",
+        "second_person",
         "suggest_auto/above_configured_threshold",
         "suggest_auto/action_is_sensitive",
         "suggest_auto/no_matching_rule",
@@ -30,3 +35,19 @@ REQUIRED: frozenset[str] = frozenset(
         "suggest_auto/rule_requires_approval",
     )
 )
+
+
+def check_guardrails(own: Bundle, shipped: Bundle) -> None:
+    """Raises `PolicyError` for each required guardrail that does not stand in `own` as it was shipped.
+
+    A name alone forbids nothing: `forbid (principal, action, resource) when { false };` could bear it.
+    """
+    findings = []
+    for id_ in sorted(REQUIRED):
+        info = own.policies.get(id_)
+        if info is None:
+            findings.append(Finding("", 0, id_, "is required and missing"))
+        elif info.text != shipped.policies[id_].text:
+            findings.append(Finding(info.file, info.line, id_, "is not the guardrail as it was shipped"))
+    if findings:
+        raise PolicyError(findings)

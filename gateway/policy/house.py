@@ -17,18 +17,13 @@ def breaches(file: str, text: str, policies: Sequence[Policy]) -> Iterator[Findi
     """Yields where a file breaks a house rule; `policies` are all that it holds.
 
     Each policy has an `@id` that starts with its path, and a `@reason`; a guardrail only forbids; any other file speaks of
-    one action by name; the text is as Cedar formats it.
+    the one action that its path names, `peer/read.cedar` of `peer.read`; the text is as Cedar formats it.
     """
     if cedarpy.format_policies(text) != text:
         yield Finding(file, 0, "", "is not formatted: `peergate policy fmt` does it")
-    named: set[pst.EntityUid] = set()
     for policy in policies:
-        if isinstance(policy.tree.action, pst.ActionEq):
-            named.add(policy.tree.action.entity)
         for message in _breaches_of(file, policy):
             yield Finding(file, policy.info.line, policy.info.id, message)
-    if not file.startswith(GUARDRAILS) and len(named) > 1:
-        yield Finding(file, 0, "", f"names {len(named)} actions instead of one")
 
 
 def _breaches_of(file: str, policy: Policy) -> Iterator[str]:
@@ -41,5 +36,11 @@ def _breaches_of(file: str, policy: Policy) -> Iterator[str]:
     if file.startswith(GUARDRAILS):
         if policy.info.effect != "forbid":
             yield "a guardrail only forbids"
-    elif not isinstance(policy.tree.action, pst.ActionEq):
-        yield "does not name its one action with `action ==`"
+    elif _action(policy) != stem(file).replace("/", "."):
+        yield f'is not of `action == Action::"{stem(file).replace("/", ".")}"`, which its file is for'
+
+
+def _action(policy: Policy) -> str | None:
+    """The id of the one action that a policy names."""
+    constraint = policy.tree.action
+    return constraint.entity.id if isinstance(constraint, pst.ActionEq) else None

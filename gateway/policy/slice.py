@@ -35,11 +35,6 @@ class Slice:
     uids: frozenset[EntityUid]
     missing: frozenset[EntityUid]
 
-    @property
-    def complete(self) -> bool:
-        """Whether every entity that is named is there."""
-        return not self.missing
-
 
 def build(bundle: Bundle, entities: Iterable[Entity], *, salt: bytes, base: Slice | None = None) -> Slice:
     """Returns a slice of `entities`, on top of `base` when one is given; raises `SliceError`.

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Context as Arithmetic
 from decimal import Decimal, Inexact, InvalidOperation
+from typing import Any
 
 from gateway.model.entity import EntityUid, Value
 from gateway.policy.guard import MAX_NESTING
@@ -67,49 +68,38 @@ def record_json(record: Mapping[str, Value], seen: set[EntityUid], *, room: int 
 
 def named(value: object) -> Iterator[EntityUid]:
     """Yields each entity that a value of Cedar's JSON names by `__entity`."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case {"__entity": {"type": str(type_), "id": str(id_)}}:
+    for key, record in _records(value):
+        match record:
+            case {"type": str(type_), "id": str(id_)} if key == "__entity":
                 yield EntityUid(type_, id_)
-            case dict() as record:
-                waiting.extend(record.values())
-            case list() as items:
-                waiting.extend(items)
             case _:
                 pass
 
 
 def refuse_unknown(value: object) -> None:
     """Raises `ValueRefused` when Cedar's JSON holds an unknown or an expression: both pass validation, and then err."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case {"fn": "unknown"} | {"__expr": _}:
-                raise ValueRefused("an unknown is not a value")
-            case dict() as record:
-                waiting.extend(record.values())
-            case list() as items:
-                waiting.extend(items)
-            case _:
-                pass
+    for _, record in _records(value):
+        if record.get("fn") == "unknown" or "__expr" in record:
+            raise ValueRefused("an unknown is not a value")
 
 
 def refuse_implicit(value: object) -> None:
     """Raises `ValueRefused` when Cedar's JSON could name an entity or an extension without `__entity` or `__extn`."""
-    waiting = [value]
+    for key, record in _records(value):
+        if record.keys() in LOOKALIKES and key not in ("__entity", "__extn"):
+            raise ValueRefused(f"a record of {sorted(record)} reads as an entity or an extension")
+
+
+def _records(value: object) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    """Yields each record in a value of JSON, under the key that it stands at; a deep one does not use up the stack."""
+    waiting: list[tuple[str | None, object]] = [(None, value)]
     while waiting:
-        match waiting.pop():
-            case {"__entity": _} | {"__extn": _}:
-                pass
-            case dict() as record:
-                if record.keys() in LOOKALIKES:
-                    raise ValueRefused(f"a record of {sorted(record)} reads as an entity or an extension")
-                waiting.extend(record.values())
-            case list() as items:
-                waiting.extend(items)
-            case _:
-                pass
+        key, found = waiting.pop()
+        if isinstance(found, dict):
+            yield key, found
+            waiting.extend(found.items())
+        elif isinstance(found, list | tuple):
+            waiting.extend((None, item) for item in found)
 
 
 def _key(key: str) -> str:

@@ -23,6 +23,7 @@ INSERT = """INSERT INTO agents (id, org_id, name, description, is_active, create
 UPDATE = """UPDATE agents SET name = $2, description = $3, is_active = $4, approval_policy = $5, token_ttl_seconds = $6,
   attributes = $7, generation = $8 WHERE id = $1"""
 DELETE = "UPDATE agents SET deleted_at = $2, is_active = false, generation = generation + 1 WHERE id = $1"
+END_KEYS_AT = "UPDATE credentials SET expires_at = $2 WHERE principal_type = 'Agent' AND principal_id = $1"
 DELETE_OBSERVERS = "DELETE FROM observers WHERE agent_id = $1"
 DELETE_REMOVED = "DELETE FROM removed_observers WHERE agent_id = $1"
 
@@ -87,11 +88,15 @@ def insert(tx: Tx, agent: Agent, key: Credential) -> None:
 def update(tx: Tx, grant: Grant[Agent], changes: Mapping[str, object]) -> Agent:
     """Change an agent; deactivating it ends every key and token it has.
 
-    `changes` are fields of the record, but for `attributes`, which are merged into those it has.
+    `changes` are fields of the record, but for `attributes`, which are merged into those it has, and `api_key_expires_at`,
+    which is the end of the key it has.
     """
     agent = current(tx, grant)
     merged = {**agent.attributes, **dict(changes.get("attributes", {}))}  # type: ignore[call-overload]  # a mapping, from the reader
-    changed = replace(agent, **{**changes, "attributes": merged})  # type: ignore[arg-type]  # typed by the reader of the body
+    fields = {name: value for name, value in changes.items() if name != "api_key_expires_at"}
+    changed = replace(agent, **{**fields, "attributes": merged})  # type: ignore[arg-type]  # typed by the reader of the body
+    if "api_key_expires_at" in changes:
+        _end_keys_at(tx, agent.id, changes["api_key_expires_at"])
     if agent.is_active and not changed.is_active:
         changed = replace(changed, generation=agent.generation + 1)
         end_credentials(tx, "Agent", agent.id)
@@ -153,6 +158,16 @@ def current(tx: Tx, grant: Grant[Agent]) -> Agent:
 def rules_text(rules: ApprovalRules) -> str | None:
     """An agent's policy as the table holds it; no text for one that says nothing."""
     return canonical(rules.source) if rules.source else None
+
+
+def _end_keys_at(tx: Tx, agent_id: str, end: object) -> None:
+    tx.run(END_KEYS_AT, agent_id, end)
+
+    def publish() -> None:
+        for key in tx.state.credentials_of("Agent", agent_id):
+            tx.state.put_credential(replace(key, expires_at=end))  # type: ignore[arg-type]  # a time, from the reader of the body
+
+    tx.after_commit(publish)
 
 
 def _forget(state: State, agent_id: str) -> None:

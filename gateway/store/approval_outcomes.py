@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from datetime import datetime
 
 from derive.buckets import is_action_type
@@ -11,7 +10,7 @@ from derive.recipients import read_recipient
 from gateway.errors import Conflict
 from gateway.model.caller import OPERATOR
 from gateway.model.entity import EntityUid
-from gateway.model.evidence import LogRow
+from gateway.model.evidence import LogRow, audit_row
 from gateway.model.grant import Grant
 from gateway.model.records import Agent, ApprovalHeader
 from gateway.store.approvals import Approval, approval, known_recipient
@@ -109,22 +108,12 @@ def _about(asked: Approval) -> dict[str, object]:
 
 
 def _expired(approval_id: str, org_id: str, agent_id: str, now: datetime, bundle: str) -> LogRow:
-    return LogRow(
-        kind="audit",
-        id=str(uuid.uuid4()),
+    return audit_row(
         at=now,
         org_id=org_id,
-        principal_type=OPERATOR.type,
-        principal_id=OPERATOR.id,
+        principal=OPERATOR.uid,
         action="approval.expired",
-        resource_type="Approval",
-        resource_id=approval_id,
-        outcome=None,
-        deny_kind=None,
-        policies=(),
-        bundle=bundle,
-        data_version=0,
-        slices=(),
-        request_id="",
+        resource=EntityUid("Approval", approval_id),
         details={"approval_id": approval_id, "agent_id": agent_id},
+        bundle=bundle,
     )

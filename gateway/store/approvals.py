@@ -21,16 +21,16 @@ COLUMNS = f"""id, org_id, agent_id, user_id, connection_id, action, target_type,
   {STATUS} AS standing, human_summary, payload_hash, reason, decision_reason, decided_by, decided_at, created_at, expires_at,
   summary, payload, understood"""
 
-#: A change of policy is asked for by the gateway itself: the agent it is about has not requested it and cannot withdraw it.
-HEADER = """SELECT id, org_id, CASE WHEN action = 'policy_change' THEN '' ELSE agent_id END, user_id, connection_id, risk_tier,
-  status, expires_at FROM approvals WHERE id = $1"""
+#: A change of policy is asked for by a human: the agent it is about has not requested it and cannot withdraw it.
+HEADER = """SELECT id, org_id, CASE WHEN action <> 'policy_change' THEN agent_id END, asked_by, user_id, connection_id, risk_tier
+  FROM approvals WHERE id = $1"""
 KNOWN_RECIPIENT = """SELECT 1 FROM approvals WHERE agent_id = $1 AND recipient = $2 AND status = 'approved'
   AND decided_at IS NOT NULL AND ($3::TIMESTAMP IS NULL OR decided_at < $3::TIMESTAMP) LIMIT 1"""
 ONE = f"SELECT {COLUMNS} FROM approvals WHERE id = $2"  # noqa: S608  # constants only
 INSERT = """INSERT INTO approvals (id, org_id, agent_id, user_id, connection_id, action, target_type, target_id, risk_tier,
   declared_risk_tier, status, summary, human_summary, payload, payload_hash, understood, recipient, reason, decision_reason,
-  decided_by, decided_at, created_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)"""
+  decided_by, decided_at, created_at, expires_at, asked_by)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)"""
 
 _LISTED = f"($3::VARCHAR IS NULL OR {STATUS} = $3)"
 _WHOSE = {
@@ -138,8 +138,8 @@ def record_request(tx: Tx, grant: Grant[Proposal], asked: Approval) -> None:
         tx.append(grant.audit("approval.decided", {**about, "decision": "approved", "automatic": True}))
 
 
-def insert(tx: Tx, asked: Approval, *, recipient: str | None) -> None:
-    """Write the row of a request."""
+def insert(tx: Tx, asked: Approval, *, recipient: str | None, asked_by: str | None = None) -> None:
+    """Write the row of a request; `asked_by` is the human who wants it, where it is not the agent's own."""
     tx.run(
         INSERT,
         asked.id,
@@ -165,6 +165,7 @@ def insert(tx: Tx, asked: Approval, *, recipient: str | None) -> None:
         asked.decided_at,
         asked.created_at,
         asked.expires_at,
+        asked_by,
     )
 
 

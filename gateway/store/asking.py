@@ -21,6 +21,7 @@ def ask_me(tx: Tx, grant: Grant[Peer], agent_id: str, action_type: str) -> Appro
     Raises:
         Invalid: the agent does not observe the peer, or has as many rules as it may have.
     """
+    # No permission but input: the granted peer's own list, which holds the agents that the person may speak to from it.
     agent = tx.state.agents.get(agent_id)
     if agent is None or not tx.state.observes(agent_id, grant.target.id, grant.now):
         raise Invalid("`agent_id` must name an agent that observes this peer", field="agent_id")

@@ -10,7 +10,7 @@ from gateway.model.entity import EntityUid
 from gateway.model.grant import Grant
 from gateway.model.records import Agent, Credential, Peer, PlatformConnection
 from gateway.store import agents
-from gateway.store.observers import list_anew, write_list
+from gateway.store.observers import list_anew, remember_removed, write_list
 from gateway.store.peers import check_connection, put_peer
 from gateway.store.platforms import current, put_claim, save
 from gateway.store.rows import Tx
@@ -35,7 +35,8 @@ def bootstrap(
     """Provision a connection's agents the first time; every time, list them as observers of its peer and issue a claim.
 
     INVARIANT: only agents of this very connection are listed, and none that a human took off the list or gave an end that
-    has come.
+    has come. Erasing the peer took them all off: a peer that is missing after the first bootstrap was erased, and is made
+    anew empty and observed by nobody, until a human lists somebody.
 
     Raises:
         Conflict: the connection was bootstrapped from another template, or another peer is linked to it.
@@ -51,8 +52,11 @@ def bootstrap(
     elif connection.template_id != template_id:
         raise Conflict("this connection was bootstrapped from another template; `template_id` cannot change")
     own = [agent for agent, _ in provisioned] if made else tx.state.agents_of_connection(connection.id)
+    erased = not made and tx.state.peer_with_key(wanted.org_id, wanted.peer_type, wanted.peer_ref) is None
     peer = _peer(tx, grant, wanted)
-    not_added = _observe(tx, grant, peer, [agent.id for agent in own])
+    if erased:
+        remember_removed(tx, peer.id, [agent.id for agent in own], at=grant.now)
+    not_added = _observe(tx, grant, peer, [agent.id for agent in own], none=erased)
     put_claim(tx, grant, connection, claim_hash)
     about = {"connection_id": connection.id, "peer_id": peer.id, "agent_ids": [agent.id for agent in own]}
     tx.append(grant.audit("platform.bootstrapped", about))
@@ -69,8 +73,10 @@ def _peer(tx: Tx, grant: Grant[PlatformConnection], wanted: Peer) -> Peer:
     return wanted
 
 
-def _observe(tx: Tx, grant: Grant[PlatformConnection], peer: Peer, agent_ids: Sequence[str]) -> list[str]:
-    """Merge agents into the list, and return those that a human's decision keeps off it."""
+def _observe(tx: Tx, grant: Grant[PlatformConnection], peer: Peer, agent_ids: Sequence[str], *, none: bool) -> list[str]:
+    """Merge agents into the list, or none of them; and return those that a human's decision keeps off it."""
+    if none:
+        return list(agent_ids)
     standing = tx.state.observers.get(peer.id, {})
     ended = {agent_id for agent_id, entry in standing.items() if not entry.live_at(grant.now)}
     kept_off = [agent_id for agent_id in agent_ids if (peer.id, agent_id) in tx.state.removed_observers or agent_id in ended]

@@ -9,7 +9,7 @@ from json.encoder import encode_basestring_ascii
 
 
 def canonical(value: object) -> str:
-    """The JSON text of a value as the body parser makes them: fractions are `Decimal` and keep their digits.
+    """The JSON text of a value as the body parser makes them: a `Number` is the text it was sent as.
 
     Raises:
         TypeError: a value that JSON has no exact spelling for, `float` included.

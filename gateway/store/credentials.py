@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from gateway.model.evidence import LogRow
+from gateway.model.entity import EntityUid
+from gateway.model.evidence import LogRow, audit_row
 from gateway.model.grant import Grant, Session
 from gateway.model.records import Credential, Human, Org
 from gateway.store.rows import Rows, Tx
@@ -141,22 +141,13 @@ def end_claims(tx: Tx, user_id: str) -> None:
 
 
 def _claim_redeemed(session: Session, human: Human, connection_id: str, version: int) -> LogRow:
-    return LogRow(
-        kind="audit",
-        id=str(uuid.uuid4()),
+    return audit_row(
         at=session.now,
         org_id=human.org_id,
-        principal_type="Human",
-        principal_id=human.id,
+        principal=EntityUid("Human", human.id),
         action="claim.redeemed",
-        resource_type="PlatformConnection",
-        resource_id=connection_id,
-        outcome=None,
-        deny_kind=None,
-        policies=(),
-        bundle="",
-        data_version=version,
-        slices=(),
-        request_id=session.request_id,
+        resource=EntityUid("PlatformConnection", connection_id),
         details={"request_id": session.request_id},
+        request_id=session.request_id,
+        data_version=version,
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
@@ -13,17 +15,19 @@ from typing import Self, TypedDict, TypeVar, Unpack
 
 import duckdb
 
-from gateway.model.evidence import LogRow
+from gateway.model.caller import OPERATOR
+from gateway.model.entity import EntityUid
+from gateway.model.evidence import LogRow, audit_row
 from gateway.store.faults import StoreFailed, StoreRefused
 from gateway.store.files import Files
 from gateway.store.lock import Lock
 from gateway.store.log import Log
 from gateway.store.mark import Mark, check
 from gateway.store.migrate import MIGRATIONS, migrate
-from gateway.store.readers import Readers
+from gateway.store.readers import PROBE, Readers
 from gateway.store.rows import Rows
 from gateway.store.state import State
-from gateway.store.writer import Session, Unit, Writer
+from gateway.store.writer import Instance, Unit, Writer
 
 T = TypeVar("T")
 
@@ -44,26 +48,30 @@ class Database:
     failure: str | None = None
     """Why the database does not serve, for people who run it; None while it does."""
 
+    lost: bool = False
+    """Whether it could not be opened again: nothing is answered or kept any more, and the process has to end."""
+
     @classmethod
     def create(cls, data: Path, **options: Unpack[Options]) -> Self:
         """Make a database in `data`, which is made too, for its owner only; raise StoreRefused when there is one."""
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        data.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
         if Files(data).database.exists():
             raise StoreRefused(f"there is a database in `{data}` already")
-        made = cls(data, **options)
-        made.files.database.chmod(0o600)
-        return made
+        data.chmod(stat.S_IRWXU)
+        return cls(data, **options)
 
     @classmethod
     def open(cls, data: Path, **options: Unpack[Options]) -> Self:
         """Open the database in `data` and bring its schema up to date.
 
         Raises:
-            StoreRefused: there is none, another process holds it, it is newer than the code, it cannot be read, or its
-                log is not the one that the mark beside it knows.
+            StoreRefused: there is none, other users can reach it, another process holds it, it is newer than the code, it
+                cannot be read, or its log is not the one that the mark beside it knows.
         """
         if not Files(data).database.exists():
             raise StoreRefused(f"there is no database in `{data}`: make one with `peergate init --data {data}`")
+        if data.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise StoreRefused(f"`{data}` is open to other users of this machine: chmod 700 {data}")
         return cls(data, **options)
 
     def __init__(self, data: Path, **options: Unpack[Options]) -> None:
@@ -74,6 +82,7 @@ class Database:
         self._reloads: list[Callable[[Rows], None]] = []
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._closed = False
+        os.umask(stat.S_IRWXG | stat.S_IRWXO)  # for good: DuckDB makes its write-ahead log and spill files whenever it likes
         with ExitStack() as opened:
             self._lock = Lock(self.files.lock)
             opened.callback(self._lock.release)
@@ -85,8 +94,7 @@ class Database:
             try:
                 self.attach(accept_missing_mark=options.get("accept_missing_mark", False))
             except duckdb.Error as error:
-                reason = str(error).partition("\n")[0]
-                raise StoreRefused(f"the database in `{data}` cannot be opened: {reason}") from error
+                raise StoreRefused(f"the database in `{data}` cannot be opened: {_first_line(error)}") from error
             opened.pop_all()
         self._writer.start()
         self._readers.start()
@@ -97,7 +105,7 @@ class Database:
 
     async def probe(self) -> bool:
         """Say whether the database serves, after a query."""
-        await self.read(lambda rows: rows.value("SELECT max(seq) FROM log"))
+        await self.read(lambda rows: rows.value(PROBE))
         return self.healthy
 
     async def read(self, ask: Callable[[Rows], T], *, snapshot: bool = False) -> T:
@@ -109,7 +117,10 @@ class Database:
         return self._readers.submit(ask, snapshot=snapshot).result()
 
     def write(self, unit: Unit[T]) -> Future[T]:
-        """Queue a change; the future is done when it is durable and published, or has failed without a trace."""
+        """Queue a change; the future is done when it is durable and published, or has failed.
+
+        A failure leaves no trace, but for `StoreFailed`: then the change may have happened.
+        """
         return self._writer.submit(unit)
 
     async def awrite(self, unit: Unit[T]) -> T:
@@ -117,7 +128,7 @@ class Database:
         return await asyncio.shield(asyncio.wrap_future(self._writer.submit(unit)))
 
     def note(self, rows: Sequence[LogRow]) -> None:
-        """Add rows to the log within 50 ms, without waiting."""
+        """Add rows to the log within 50 ms, without waiting; raise StoreBusy when that cannot be."""
         self._writer.note(rows)
 
     def exclusive(self, run: Callable[[duckdb.DuckDBPyConnection], T]) -> Future[T]:
@@ -161,12 +172,12 @@ class Database:
         try:
             migrate(connection, self._options.get("migrations", MIGRATIONS), self._clock)
             head = check(self._mark, Rows(connection), accept_missing=accept_missing_mark)
+            self._writer.attach(Instance(connection, Log(head), self._mark))
             self._readers.attach(connection)
         except BaseException:
             connection.close()
             raise
         self._connection = connection
-        self._writer.attach(Session(connection, Log(head), self._mark))
 
     def detach(self) -> None:
         """Close the file; reads wait for the next `attach`."""
@@ -176,14 +187,23 @@ class Database:
             self._connection.close()
             self._connection = None
 
-    def _revive(self, error: BaseException, notes_lost: int) -> None:
-        """Open the file again after the instance has died, and prove that the log can be written."""
-        self.failure = f"the database has failed: {error}"
-        self.detach()
-        self.attach()
-        self._writer.write_now(_reopened(self._clock(), type(error).__name__, notes_lost))
-        for reload in self._reloads:
-            reload(Rows(self.connection))
+    def _revive(self, error: BaseException) -> None:
+        """Open the file again after the instance has died, and prove that the log can be written; there is no second try."""
+        self.failure = f"the database has failed: {_first_line(error)}"
+        try:
+            self.detach()
+            if not self.files.database.exists():
+                raise StoreFailed("its file is gone")  # opening would make an empty one
+            self.attach()
+            details = {"error": type(error).__name__, "relaxed_rows_lost": self._writer.salvage()}
+            self._writer.write_now(_reopened(self._clock(), details))
+            for reload in self._reloads:
+                reload(Rows(self.connection))
+        except BaseException as again:
+            self.failure = f"{self.failure}; it could not be opened again: {_first_line(again)}"
+            self.lost = True
+            self._readers.close(self.failure)
+            raise
         self.failure = None
 
 
@@ -213,26 +233,13 @@ def _checkpoint(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("FORCE CHECKPOINT")  # without FORCE it is refused while a result is being read
 
 
-def _reopened(at: datetime, error: str, notes_lost: int) -> LogRow:
-    return LogRow(
-        kind="audit",
-        id=f"reopened-{at.isoformat()}",
-        at=at,
-        org_id="",
-        principal_type="Operator",
-        principal_id="local",
-        action="store_reopened",
-        resource_type="Installation",
-        resource_id="local",
-        outcome=None,
-        deny_kind=None,
-        policies=(),
-        bundle="",
-        data_version=0,
-        slices=(),
-        request_id="",
-        details={"error": error, "relaxed_rows_lost": notes_lost},
-    )
+def _reopened(at: datetime, details: Mapping[str, object]) -> LogRow:
+    about = EntityUid("Installation", "local")
+    return audit_row(at=at, org_id="", principal=OPERATOR.uid, action="store_reopened", resource=about, details=details)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _now() -> datetime:

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from gateway.store.faults import StoreFailed
-from gateway.store.files import sync
+from gateway.store.files import shred, sync
 from gateway.store.rows import Row, Rows
 
 Progress = Callable[[str], None]
@@ -19,12 +19,13 @@ def duplicate(connection: duckdb.DuckDBPyConnection, target: Path, progress: Pro
     """Copy the database to the new file `target`, on disk when this returns, and return the number of rows a table.
 
     Raises:
-        StoreFailed: the copy differs in tables, columns, constraints, indexes or numbers of rows.
+        StoreFailed: the copy cannot be made (a full disk, say), or it differs in tables, columns, constraints, indexes or
+            numbers of rows.
     """
     rows = Rows(connection)
     progress("checkpoint")
     connection.execute("FORCE CHECKPOINT")
-    target.unlink(missing_ok=True)
+    _remove(target)
     path = str(target).replace("'", "''")
     connection.execute(f"ATTACH '{path}' AS fresh")
     try:
@@ -34,14 +35,15 @@ def duplicate(connection: duckdb.DuckDBPyConnection, target: Path, progress: Pro
         counts = _counts(rows, "peergate")
         if _counts(rows, "fresh") != counts or _shape(rows, "fresh") != _shape(rows, "peergate"):
             raise StoreFailed("the copy differs from the database: it is not used")
-    except BaseException:
+        connection.execute("DETACH fresh")
+        sync(target)
+    except BaseException as error:
         with suppress(duckdb.Error):  # the error that counts is on its way
             connection.execute("DETACH fresh")
-        target.unlink(missing_ok=True)
+        _remove(target)
+        if isinstance(error, duckdb.Error):
+            raise StoreFailed(f"the database cannot be copied: {str(error).partition(chr(10))[0]}") from error
         raise
-    connection.execute("DETACH fresh")
-    target.chmod(0o600)
-    sync(target)
     return counts
 
 
@@ -54,6 +56,12 @@ UNION ALL
 SELECT 'index', table_name, index_name, sql FROM duckdb_indexes() WHERE database_name = $1
 ORDER BY ALL"""
 TABLES = "SELECT table_name FROM duckdb_tables() WHERE database_name = $1 AND NOT internal ORDER BY table_name"
+
+
+def _remove(target: Path) -> None:
+    """Leave nothing of a copy that is not whole: what it holds may be erased later."""
+    shred(target)
+    shred(target.with_name(f"{target.name}.wal"))
 
 
 def _shape(rows: Rows, database: str) -> list[Row]:

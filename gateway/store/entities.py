@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from gateway.model.caller import Caller
 from gateway.model.entity import NOTHING, Entity, EntityUid, Value
@@ -13,72 +11,20 @@ from gateway.model.proposal import Proposal
 from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformConnection
 from gateway.model.rules import ApprovalRules
 from gateway.store.state import State
-
-
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """The data directory as a whole, as the resource of administration."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """One decision of the log, as the resource of reading it."""
-
-    id: str
-    org_id: str
-
-
-#: What an id can fail to find.
-MissingType = Literal["Human", "Agent", "Peer", "Approval", "PlatformConnection", "Credential", "Decision"]
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A resource that does not exist for the caller: an unknown id, or another organisation's. The two are the same."""
-
-    type: MissingType
-    id: str
-
-
-Target = Org | Human | Agent | Peer | ApprovalHeader | PlatformConnection | Credential | LogEntry | Installation | Missing
+from gateway.store.targets import Installation as Installation  # the targets are looked for here
+from gateway.store.targets import LogEntry as LogEntry
+from gateway.store.targets import Missing as Missing
+from gateway.store.targets import MissingType as MissingType
+from gateway.store.targets import Target as Target
+from gateway.store.targets import uid_of as uid_of
 
 NOWHERE = EntityUid("Org", "")
-NOBODY = EntityUid("Human", "")
-NO_AGENT = EntityUid("Agent", "")
-NO_APP = EntityUid("Platform", "")
-
-
-def uid_of(target: Target | Proposal) -> EntityUid:
-    """The Cedar identifier under which a target is decided and recorded."""
-    match target:
-        case Org():
-            return EntityUid("Org", target.id)
-        case Human():
-            return EntityUid("Human", target.id)
-        case Agent():
-            return EntityUid("Agent", target.id)
-        case Peer():
-            return EntityUid("Peer", target.id)
-        case ApprovalHeader():
-            return EntityUid("Approval", target.id)
-        case PlatformConnection():
-            return EntityUid("PlatformConnection", target.id)
-        case Credential():
-            return EntityUid("Credential", target.id)
-        case LogEntry():
-            return EntityUid("Decision", target.id)
-        case Installation():
-            return EntityUid("Installation", "local")
-        case Missing():
-            return EntityUid(target.type, target.id)
-        case Proposal():
-            return EntityUid("ProposedAction", target.action_type)
 
 
 class Compiler:
     """Builds slices from the authorization state as of one moment.
 
-    A compilation comes with the earliest moment at which a lease, a pause or an approval's lifetime in it ends, or None.
+    A compilation comes with the earliest moment at which a lease or a pause in it ends, or None.
     """
 
     def __init__(self, state: State) -> None:
@@ -91,6 +37,8 @@ class Compiler:
                 return self._state.peers.get(target.id, Missing("Peer", target.id))
             case Credential():
                 return self._state.credentials.get(target.id, Missing("Credential", target.id))
+            case PlatformConnection():
+                return self._state.connections.get(target.id, Missing("PlatformConnection", target.id))
             case _:
                 return target
 
@@ -233,7 +181,7 @@ class _Build:
                 org = self.org(target.org_id)
                 self._put(uid_of(target), {"org": org}, (org,))
             case Installation():
-                self._put(uid_of(target))
+                self.installation(target)
             case Missing():
                 self.missing(target)
 
@@ -241,6 +189,7 @@ class _Build:
         org = self.org(peer.org_id)
         attrs: dict[str, Value] = {
             "org": org,
+            "peer_type": peer.peer_type,
             "observers": self._put(EntityUid("Observers", peer.id)),
             "archived": peer.archived,
             "reading_paused": peer.pause.reading and self._until(peer.pause.until),
@@ -248,7 +197,7 @@ class _Build:
         person = self._state.person_of(peer)
         if person is not None:
             attrs["person"] = self.human(person.id)
-        connection = self._connected(peer.connection_id) if peer.peer_type == "platform_connection" else None
+        connection = self._connected(peer.connection_id)
         if connection is not None:
             attrs["connection"] = self.connection(connection)
         return self._put(EntityUid("Peer", peer.id), attrs, (org,))
@@ -257,11 +206,12 @@ class _Build:
         org = self.org(approval.org_id)
         attrs: dict[str, Value] = {
             "org": org,
-            "requested_by": self.agent(approval.agent_id),
             "addressed_to": self.human(approval.user_id),
-            "risk_tier": approval.risk_tier,
-            "pending": approval.status == "pending" and self._until(approval.expires_at),
         }
+        if approval.agent_id is not None:
+            attrs["requested_by"] = self.agent(approval.agent_id)
+        if approval.asked_by is not None:
+            attrs["asked_by"] = self.human(approval.asked_by)
         connection = self._connected(approval.connection_id)
         if connection is not None:
             attrs["connection"] = self.connection(connection)
@@ -280,6 +230,11 @@ class _Build:
         }
         return self._put(EntityUid("PlatformConnection", connection.id), attrs, (org,))
 
+    def installation(self, target: Installation) -> EntityUid:
+        """In the only organisation that there is; among several, in none."""
+        orgs = list(self._state.orgs)
+        return self._put(uid_of(target), parents=[self.org(orgs[0])] if len(orgs) == 1 else [])
+
     def credential(self, credential: Credential) -> EntityUid:
         org = self.org(credential.org_id)
         attrs: dict[str, Value] = {"org": org}
@@ -293,11 +248,12 @@ class _Build:
         attrs: dict[str, Value] = {"org": org}
         match target.type:
             case "Peer":
-                attrs |= {"observers": self._put(EntityUid("Observers", target.id)), "archived": False, "reading_paused": False}
+                observers = self._put(EntityUid("Observers", target.id))
+                attrs |= {"peer_type": "", "observers": observers, "archived": False, "reading_paused": False}
             case "Agent":
                 attrs |= {"active": False, "registered_by": self.human("")}
             case "Approval":
-                attrs |= {"requested_by": self.agent(""), "addressed_to": self.human(""), "risk_tier": 3, "pending": False}
+                attrs |= {"requested_by": self.agent(""), "addressed_to": self.human("")}
             case "PlatformConnection":
                 attrs |= {"app": self.app(""), "person": self.human(""), "active": False}
         return self._put(uid, attrs, (org,))

@@ -14,7 +14,7 @@ import duckdb
 
 from gateway.store.db import Database
 from gateway.store.duplicate import Progress, duplicate
-from gateway.store.files import shred, sync
+from gateway.store.files import Files, shred, sync
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def rewrite(db: Database, progress: Progress = lambda _: None) -> Receipt:
     links. The names of the steps go to `progress`.
 
     Raises:
-        StoreFailed: the copy is not whole, or the database could not be opened again.
+        StoreFailed: the copy cannot be made or is not whole, or the database could not be opened again.
         OSError: the disk is full, or the file system has no hard links; the database is as it was.
     """
     return db.exclusive(lambda connection: _rewrite(db, connection, progress)).result()
@@ -49,24 +49,33 @@ def rewrite(db: Database, progress: Progress = lambda _: None) -> Receipt:
 def _rewrite(db: Database, connection: duckdb.DuckDBPyConnection, progress: Progress) -> Receipt:
     files = db.files
     before = files.database.stat().st_size
-    progress("link log")
-    if files.wal.exists():
-        os.link(files.wal, files.old_wal)  # the checkpoint unlinks it, with what it says; under this name it can be shredded
-    tables = duplicate(connection, files.fresh, progress)
-    progress("close")
-    db.detach()
+    _shred(files)  # what a rewrite that failed could not
     try:
-        progress("link")
-        os.link(files.database, files.old)
-        progress("rename")
-        files.fresh.rename(files.database)
-        sync(files.data)
+        progress("link log")
+        if files.wal.exists():
+            os.link(files.wal, files.old_wal)  # the checkpoint unlinks it, with what it says; this name keeps it for shredding
+        tables = duplicate(connection, files.fresh, progress)
+        progress("close")
+        db.detach()
+        try:
+            progress("link")
+            os.link(files.database, files.old)
+            progress("rename")
+            files.fresh.rename(files.database)
+            sync(files.data)
+            shutil.rmtree(files.spill, ignore_errors=True)
+        finally:
+            progress("open")
+            db.attach()
         progress("shred")
-        verified = shred(files.old) + shred(files.old_wal)
-        shutil.rmtree(files.spill, ignore_errors=True)
-        sync(files.data)
     finally:
-        progress("open")
-        db.attach()
+        verified = _shred(files)
     known = files.backups.read_text("utf-8").splitlines() if files.backups.exists() else []
     return Receipt(tables, before, files.database.stat().st_size, verified, tuple(known))
+
+
+def _shred(files: Files) -> int:
+    verified = shred(files.old) + shred(files.old_wal)
+    shred(files.fresh)
+    sync(files.data)
+    return verified

@@ -36,8 +36,6 @@ OBSERVERS = """SELECT peer_id, agent_id, added_by, added_at, expires_at FROM obs
   WHERE peer_id = $1 ORDER BY added_at, agent_id"""
 REMOVED = "SELECT agent_id, removed_at FROM removed_observers WHERE peer_id = $1 ORDER BY removed_at, agent_id"
 OWED = "SELECT fact_key, since FROM pending_buckets WHERE peer_id = $1 ORDER BY fact_key"
-#: Slices are canonical JSON of entities: an id stands in it as exactly this text, as a peer or as its observer group.
-NAMING = "SELECT hash FROM slices WHERE strpos(body, $1) > 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +127,7 @@ def erase_person(tx: Tx, grant: Grant[Peer] | Grant[Installation], peer: Peer) -
     """
     peer_id = peer.id
     counts = {table: tx.run(delete, peer_id) for table, delete in DELETES.items()}
-    tx.drop_slices([digest for (digest,) in tx.all(NAMING, f'"id":"{peer_id}"')])
+    tx.erase_id(peer_id)
     erased = Erased(counts["facts"], counts["events"])
     counted = {"facts": erased.facts, "observations": erased.events}
     tx.append(replace(grant.audit("peer.deleted", counted, resource=uid_of(peer)), org_id=peer.org_id))

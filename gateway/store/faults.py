@@ -16,8 +16,8 @@ class StoreBehind(StoreRefused):
 
 
 class StoreFailed(Exception):
-    """The database instance has died, or the log cannot be written: nothing was acknowledged."""
+    """The database instance has died, or the log cannot be written: what was under way may or may not have happened."""
 
 
 class StoreBusy(Exception):
-    """A queue is full; the caller may try again."""
+    """A queue is full or the log is behind: nothing has happened, and the caller may try again."""

@@ -62,8 +62,8 @@ class Files:
         """
         shred(self.old)
         shred(self.old_wal)
-        self.fresh.unlink(missing_ok=True)
-        self.fresh.with_name(f"{self.fresh.name}.wal").unlink(missing_ok=True)
+        shred(self.fresh)
+        shred(self.fresh.with_name(f"{self.fresh.name}.wal"))
         shutil.rmtree(self.spill, ignore_errors=True)
         sync(self.data)
 

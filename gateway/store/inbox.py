@@ -15,7 +15,10 @@ from gateway.store.log import Entry
 
 LIMIT = 4_096
 BATCH = 256
+#: How long a row may wait before the writer takes it; while one has waited longer, no more are promised anything.
 WINDOW_SECONDS = 0.05
+#: How long an idle writer gathers rows; the rest of the window is for a turn that is under way.
+GATHER_SECONDS = 0.025
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +31,7 @@ class Work:
 
 
 class Turn(NamedTuple):
-    """What the writer does next: work in the order it came, and the notes that ride along."""
+    """What the writer does next: work in the order it came, and the notes that ride along, or go before work that is alone."""
 
     work: Sequence[Work]
     notes: Sequence[Entry]
@@ -45,7 +48,7 @@ class Inbox:
         self._changed = threading.Condition()
         self._work: deque[Work] = deque()
         self._notes: list[Entry] = []
-        self._notes_due = 0.0
+        self._noted = 0.0
         self._fault: BaseException | None = None
         self._refusal: str | None = None
 
@@ -58,12 +61,15 @@ class Inbox:
             self._changed.notify()
 
     def note(self, entries: Sequence[Entry]) -> None:
-        """Keep rows for the next commit, at most `WINDOW_SECONDS` away. Raise StoreBusy or StoreFailed."""
+        """Keep rows for the next turn, at most `WINDOW_SECONDS` away. Raise StoreFailed, or StoreBusy when it is further."""
         with self._changed:
             self._admit(len(self._notes) + len(entries))
+            now = self._clock()
             if not self._notes:
-                self._notes_due = self._clock() + WINDOW_SECONDS
+                self._noted = now
                 self._changed.notify()
+            elif now - self._noted > WINDOW_SECONDS:
+                raise StoreBusy("the log is behind: try again")
             self._notes.extend(entries)
 
     def take(self) -> Turn | None:
@@ -72,7 +78,7 @@ class Inbox:
             while not self._ready():
                 if self._refusal is not None and not self._notes:
                     return None
-                self._changed.wait(self._notes_due - self._clock() if self._notes else None)
+                self._changed.wait(self._noted + GATHER_SECONDS - self._clock() if self._notes else None)
             if self._fault is not None:
                 raise self._fault
             work = [self._work.popleft()] if self._work else []
@@ -87,13 +93,16 @@ class Inbox:
             self._fault = error
             self._changed.notify()
 
-    def drain(self) -> Turn:
-        """Take everything out, and forget an interrupt."""
+    def resume(self) -> None:
+        """Forget an interrupt."""
+        with self._changed:
+            self._fault = None
+
+    def drain(self) -> Sequence[Work]:
+        """Take out all work."""
         with self._changed:
             work, self._work = self._work, deque()
-            notes, self._notes = self._notes, []
-            self._fault = None
-            return Turn(tuple(work), notes)
+            return work
 
     def close(self, reason: str) -> None:
         """Refuse everything from now on, saying why; what is in the inbox stays to be done."""
@@ -104,7 +113,7 @@ class Inbox:
     def _ready(self) -> bool:
         if self._fault is not None or self._work:
             return True
-        return bool(self._notes) and (self._refusal is not None or self._clock() >= self._notes_due)
+        return bool(self._notes) and (self._refusal is not None or self._clock() >= self._noted + GATHER_SECONDS)
 
     def _admit(self, length: int) -> None:
         if self._refusal is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-import uuid
 from datetime import datetime
 
 from gateway.model.caller import OPERATOR
-from gateway.model.evidence import LogRow
+from gateway.model.entity import EntityUid
+from gateway.model.evidence import audit_row
 from gateway.model.records import Credential, Human, Org
 from gateway.store.credentials import insert_credential
 from gateway.store.db import Database
@@ -48,23 +48,13 @@ def add_org(tx: Tx, org: Org, owner: Human, key: Credential) -> None:
     insert_human(tx, owner)
     insert_credential(tx, key)
     tx.append(
-        LogRow(
-            kind="audit",
-            id=str(uuid.uuid4()),
+        audit_row(
             at=org.created_at,
             org_id=org.id,
-            principal_type=OPERATOR.type,
-            principal_id=OPERATOR.id,
+            principal=OPERATOR.uid,
             action="org.created",
-            resource_type="Org",
-            resource_id=org.id,
-            outcome=None,
-            deny_kind=None,
-            policies=(),
-            bundle="",
-            data_version=tx.state.version,
-            slices=(),
-            request_id="",
+            resource=EntityUid("Org", org.id),
             details={"owner_id": owner.id},
+            data_version=tx.state.version,
         )
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, cast
 
+from gateway.model.number import parse_exactly
 from gateway.model.records import (
     Agent,
     Credential,
@@ -85,8 +85,8 @@ def settings_of(text: str) -> OrgSettings:
 
 
 def parse_json(text: str) -> Any:
-    """A stored JSON text; numbers with a fraction come back exactly, as Decimal."""
-    return json.loads(text, parse_float=Decimal)
+    """A stored JSON text; numbers come back as they were written."""
+    return parse_exactly(text)
 
 
 def _load_observers(rows: Rows, state: State) -> None:

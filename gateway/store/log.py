@@ -63,7 +63,7 @@ class Verification:
 
 
 class Log:
-    """The writer's end of the log: its head, and which slices are known to be stored."""
+    """The writer's end of the log: its head, and which slices are known to be stored, or never to be again."""
 
     SLICES_KNOWN = 10_000
 
@@ -73,8 +73,6 @@ class Log:
 
     def write(self, tx: Tx, entries: Sequence[Entry]) -> Written:
         """Chain the entries onto the head and insert them; the head itself moves with `settle`."""
-        if tx.slices_dropped:
-            self._known.clear()
         seq, last = self.head
         table: list[Row] = []
         bodies: dict[str, str] = {}
@@ -100,7 +98,7 @@ class Log:
 
 
 def read_head(rows: Rows) -> Head:
-    """Return the last row's place and hash. INVARIANT: whoever prunes the log leaves its last row."""
+    """Return the last row's place and hash."""
     row = rows.one("SELECT seq, hash FROM log WHERE seq = (SELECT max(seq) FROM log)")
     return ORIGIN if row is None else Head(*row)
 
@@ -132,16 +130,15 @@ def link(last: str, text: str) -> str:
     return hashlib.sha256(f"{last}\n{text}".encode()).hexdigest()
 
 
-def verify(rows: Rows, *, from_seq: int = 1, limit: int | None = None, anchor: Head = ORIGIN) -> Verification:
+def verify(rows: Rows, *, from_seq: int = 1, limit: int | None = None) -> Verification:
     """Walk the chain from `from_seq` over at most `limit` places, and stop at the first row that does not hold.
 
-    `anchor` is what is known of the row before the first that is kept, when earlier ones have been pruned. A walk that
-    starts later trusts the hash stored before its start.
+    A walk that does not start at the first place trusts the hash stored before its start.
     """
     last = read_head(rows).seq
-    first = min(max(from_seq, anchor.seq + 1), last + 1)
+    first = min(max(from_seq, 1), last + 1)
     stop = last if limit is None else min(last, first + limit - 1)
-    head, stray = _start(rows, first, anchor)
+    head, stray = _start(rows, first)
     checked = 0
     if stray is None:
         for low in range(first, stop + 1, _PAGE):
@@ -191,11 +188,11 @@ def _holds(stored: Row, digest: str, head: Head) -> bool:
     return stored[0] == head.seq + 1 and link(head.hash, line(stored)) == digest
 
 
-def _start(rows: Rows, first: int, anchor: Head) -> tuple[Head, str | None]:
+def _start(rows: Rows, first: int) -> tuple[Head, str | None]:
     """Return what the row `first` has to follow, and the id of a row that was put in where the log has no place."""
-    if first > anchor.seq + 1:
+    if first > 1:
         return Head(first - 1, rows.value("SELECT hash FROM log WHERE seq = $1", first - 1) or ""), None
-    return anchor, rows.value("SELECT id FROM log WHERE seq <= $1 ORDER BY seq LIMIT 1", anchor.seq)
+    return ORIGIN, rows.value("SELECT id FROM log WHERE seq < 1 ORDER BY seq LIMIT 1")
 
 
 SELECTED = (
@@ -209,8 +206,11 @@ _INSERT = (
     f"INSERT INTO log ({SELECTED}, hash) SELECT "
     + ", ".join(f"unnest(${column}::{_TYPES.get(column, 'VARCHAR')}[])" for column in range(1, 20))
 )  # fmt: skip
-_INSERT_SLICES = (
-    "INSERT INTO slices (hash, body) SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]) ON CONFLICT (hash) DO NOTHING"
-)
+# The record of a decision may come after what it was about has been erased: its slice is not stored then. A slice is
+# canonical JSON of entities, in which an id stands as exactly this text, and text that looks like it is escaped.
+_INSERT_SLICES = """INSERT INTO slices (hash, body)
+  WITH made AS (SELECT unnest($1::VARCHAR[]) AS hash, unnest($2::VARCHAR[]) AS body),
+  named AS (SELECT hash, unnest(regexp_extract_all(body, '"id":"([^"]*)"', 1)) AS id FROM made)
+  SELECT hash, body FROM made WHERE hash NOT IN (SELECT hash FROM named JOIN erased USING (id)) ON CONFLICT (hash) DO NOTHING"""
 
 _json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode

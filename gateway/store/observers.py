@@ -54,7 +54,7 @@ def write_list(tx: Tx, peer_id: str, entries: Sequence[Observer], *, removed_at:
     if columns:
         tx.insert_many(UPSERT, *columns)
     if gone and removed_at is not None:
-        tx.run(REMEMBER, peer_id, gone, removed_at)
+        remember_removed(tx, peer_id, gone, at=removed_at)
     if back:
         tx.run(FORGET, peer_id, back)
 
@@ -62,11 +62,20 @@ def write_list(tx: Tx, peer_id: str, entries: Sequence[Observer], *, removed_at:
         tx.state.put_observers(peer_id, list(listed.values()))
         for agent_id in back:
             tx.state.remember_removed(peer_id, agent_id, removed=False)
-        for agent_id in gone if removed_at is not None else ():
-            tx.state.remember_removed(peer_id, agent_id, removed=True)
 
     tx.after_commit(publish)
     return gone
+
+
+def remember_removed(tx: Tx, peer_id: str, agent_ids: Sequence[str], *, at: datetime) -> None:
+    """Remember agents as kept off a list by a human."""
+    tx.run(REMEMBER, peer_id, list(agent_ids), at)
+
+    def publish() -> None:
+        for agent_id in agent_ids:
+            tx.state.remember_removed(peer_id, agent_id, removed=True)
+
+    tx.after_commit(publish)
 
 
 def replace_observers(tx: Tx, grant: Grant[Peer], leases: Sequence[Lease]) -> list[Observer]:

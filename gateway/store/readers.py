@@ -19,6 +19,7 @@ T = TypeVar("T")
 THREADS = 2
 LIMIT = 4_096
 INTERRUPT_SECONDS = 0.05
+PROBE = "SELECT max(seq) FROM log"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,11 +116,22 @@ class Readers:
                 if read.snapshot:
                     cursor.rollback()
         except (duckdb.FatalException, duckdb.InternalException, duckdb.IOException) as error:
-            read.future.set_exception(StoreFailed(f"the database has failed (`{type(error).__name__}`)"))
-            self._report(error)
+            read.future.set_exception(StoreFailed(f"the read has failed (`{type(error).__name__}`)"))
+            if not isinstance(error, duckdb.IOException) or not _serves(cursor):
+                self._report(error)
         except duckdb.InterruptException:
             read.future.set_exception(StoreFailed(self._refusal or "the read was interrupted"))
         except BaseException as error:  # it is its caller's
             read.future.set_exception(error)
         else:
             read.future.set_result(answer)
+
+
+def _serves(cursor: duckdb.DuckDBPyConnection) -> bool:
+    """Say whether the instance answers another cursor: a query that cannot spill has failed alone."""
+    try:
+        with cursor.cursor() as other:
+            other.execute(PROBE).fetchall()
+    except duckdb.Error:
+        return False
+    return True

@@ -13,8 +13,8 @@ from gateway.store.rows import Rows
 
 COUNTED = timedelta(days=30)
 
-#: What a decision about a peer was asked for, in the person's words: every action on a peer but `peer.see_content`, which is
-#: asked inside another. The first four are what agents do.
+#: What a decision about a peer was asked for, in the person's words: every action on a peer that there is but its opening, which
+#: reaches nothing, and `peer.see_content`, which is asked inside another. The first four are what agents do.
 KINDS = {
     "peer.read_context": "context",
     "peer.read": "peer",
@@ -33,9 +33,9 @@ KINDS = {
     "peer.export": "export",
     "peer.erase": "erasure",
     "peer.preview": "preview",
-    "peer.create": "opening",
     "peer.read_observers": "observers",
     "peer.set_observers": "observers",
+    "peer.link": "link",
 }
 _AGENTS_DO = ", ".join(f"'{action}'" for action in list(KINDS)[:4])
 

@@ -17,7 +17,8 @@ EVENTS = f"SELECT peer_id, id, fact_key, content FROM events WHERE {_OF_PEERS} A
 FACTS = f"""SELECT peer_id, fact_key FROM facts WHERE {_OF_PEERS} AND {_STALE} AND NOT edited_by_human
   ORDER BY peer_id, disputed DESC, live DESC, fact_key"""  # noqa: S608  # constants only
 SUPPRESSIONS = f"SELECT peer_id, fact_key FROM suppressions WHERE {_OF_PEERS} AND {_STALE}"  # noqa: S608  # constants only
-TAKEN = f"SELECT peer_id, fact_key FROM facts WHERE {_OF_PEERS} UNION ALL SELECT peer_id, fact_key FROM suppressions WHERE {_OF_PEERS}"  # noqa: S608  # constants only
+TAKEN = f"""SELECT peer_id, fact_key FROM facts WHERE {_OF_PEERS}
+UNION ALL SELECT peer_id, fact_key FROM suppressions WHERE {_OF_PEERS}"""  # noqa: S608  # constants only
 #: Peers with something of an earlier table; what a person corrected stays as they said it. $1 is an organisation or null.
 WAITING = """SELECT peer_id, count(*) AS n FROM events
   WHERE fact_key IS NOT NULL AND split_part(fact_key, '|', 2) NOT IN (SELECT unnest($2::VARCHAR[])) GROUP BY peer_id

@@ -72,7 +72,7 @@ class Rows:
 class Tx(Rows):
     """One transaction of the writer. What a unit does through it is done again when its batch has to be retried."""
 
-    __slots__ = ("callbacks", "entries", "failure", "slices_dropped", "state")
+    __slots__ = ("callbacks", "entries", "failure", "state")
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, state: State | None = None) -> None:
         """`state` is what is held in memory: read it here, change it only in `after_commit`."""
@@ -81,7 +81,6 @@ class Tx(Rows):
         self.entries: list[Entry] = []
         self.callbacks: list[Callable[[], None]] = []
         self.failure: duckdb.Error | None = None
-        self.slices_dropped = False
 
     def run(self, sql: str, *params: object) -> int:
         """Run a statement and return how many rows it changed."""
@@ -100,10 +99,10 @@ class Tx(Rows):
         """Add a row to the log; it gets its place in the chain just before the commit."""
         self.entries.append(encode(row))
 
-    def drop_slices(self, hashes: Sequence[str]) -> int:
-        """Delete slices of decisions, and return how many there were; one that is met again is stored again."""
-        self.slices_dropped = True
-        return self.run("DELETE FROM slices WHERE hash IN (SELECT unnest($1::VARCHAR[]))", hashes)
+    def erase_id(self, erased: str) -> int:
+        """Delete the slices of decisions that name an id, and return how many there were; none is stored ever again."""
+        self.run("INSERT INTO erased (id) VALUES ($1) ON CONFLICT DO NOTHING", erased)
+        return self.run("DELETE FROM slices WHERE strpos(body, $1) > 0", f'"id":"{erased}"')
 
     def after_commit(self, publish: Callable[[], None]) -> None:
         """Call `publish` on the writer thread once the transaction is durable, before anybody hears of it."""

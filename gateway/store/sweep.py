@@ -43,6 +43,7 @@ FACTS = """SELECT peer_id, fact_key, live, edited_by_human, bands_version, fact_
 SUPPRESSED = "SELECT peer_id, fact_key FROM suppressions WHERE peer_id IN (SELECT unnest($1::VARCHAR[]))"
 OWED = "SELECT peer_id, fact_key FROM pending_buckets WHERE peer_id IN (SELECT unnest($1::VARCHAR[]))"
 
+
 @dataclass(frozen=True, slots=True)
 class Swept:
     """What a sweep found and did, or would do: counts of peers, buckets, facts and events."""

@@ -47,6 +47,22 @@ def revision_of(asked: Approval) -> str:
     return str(asked.understood["revision_id"])
 
 
+def second_person(state: State, agent: Agent, asking: str) -> str | None:
+    """Whom a widening is addressed to: the human who registered the agent, when another wants it; else an owner or admin.
+
+    Of owners, then of admins, the first. None when there is nobody but the one who asks, who never decides it: then it
+    waits until there is a second owner or admin.
+    """
+    if agent.created_by != asking and agent.created_by in state.humans:
+        return agent.created_by
+    humans = [human for human in list(state.humans.values()) if human.org_id == agent.org_id and human.id != asking]
+    for role in ("owner", "admin"):
+        named = sorted((human.created_at, human.id) for human in humans if human.role == role)
+        if named:
+            return named[0][1]
+    return None
+
+
 def _ask(tx: Tx, grant: Grant[Agent], agent: Agent, rules: ApprovalRules) -> Approval:
     payload = _payload(agent, rules)
     payload_hash = digest({"action": ACTION, "payload": payload})
@@ -59,7 +75,7 @@ def _ask(tx: Tx, grant: Grant[Agent], agent: Agent, rules: ApprovalRules) -> App
         id=str(uuid.uuid4()),
         org_id=agent.org_id,
         agent_id=agent.id,
-        user_id=_second_person(tx.state, agent, grant.caller.id),
+        user_id=second_person(tx.state, agent, grant.caller.id) or grant.caller.id,
         connection_id=None,
         action=ACTION,
         target_type="agent",
@@ -79,7 +95,7 @@ def _ask(tx: Tx, grant: Grant[Agent], agent: Agent, rules: ApprovalRules) -> App
         payload=payload,
         understood={**read.understood(), "revision_id": str(uuid.uuid4()), "applied_at": None},
     )
-    approvals.insert(tx, asked, recipient=None)
+    approvals.insert(tx, asked, recipient=None, asked_by=grant.caller.id)
     about = {"approval_id": asked.id, "agent_id": agent.id, "risk_tier": asked.risk_tier}
     tx.append(grant.audit("approval.requested", about, resource=EntityUid("Approval", asked.id)))
     return asked
@@ -102,19 +118,3 @@ def _use(tx: Tx, grant: Grant[Agent], agent: Agent, rules: ApprovalRules, approv
 
 def _payload(agent: Agent, rules: ApprovalRules) -> dict[str, object]:
     return {"agent_id": agent.id, "action_approval_policy": rules.source}
-
-
-def _second_person(state: State, agent: Agent, asking: str) -> str:
-    """Whom a widening is addressed to: never the one who asks, as long as there is anybody else to ask.
-
-    The human who registered the agent, when another wants the change; else the first owner, else the first admin. Only an
-    organisation whose sole owner asks has nobody else.
-    """
-    if agent.created_by != asking and agent.created_by in state.humans:
-        return agent.created_by
-    humans = [human for human in state.humans.values() if human.org_id == agent.org_id and human.id != asking]
-    for role in ("owner", "admin"):
-        named = sorted((human.created_at, human.id) for human in humans if human.role == role)
-        if named:
-            return named[0][1]
-    return asking

@@ -16,7 +16,7 @@ import duckdb
 from gateway.model.evidence import LogRow
 from gateway.store.faults import StoreFailed
 from gateway.store.inbox import IDLE, Inbox, Turn, Work
-from gateway.store.log import Entry, Log, encode
+from gateway.store.log import Entry, Head, Log, encode
 from gateway.store.mark import Mark
 from gateway.store.rows import Tx
 from gateway.store.state import State
@@ -32,7 +32,8 @@ class Unit(Generic[T]):
     """A change that happens whole or not at all, together with its rows of the log.
 
     `run` shares its transaction with the units around it, in the order of the queue, and is run again when one of them
-    fails: it reads what it needs through the transaction and changes nothing else. A `solo` unit has its own transaction.
+    fails: it reads what it needs through the transaction and changes nothing else. A `solo` unit has its own transaction,
+    in which nothing else is written, notes included.
     """
 
     run: Callable[[Tx], T]
@@ -46,33 +47,56 @@ def record(*rows: LogRow) -> Unit[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """What the writer writes with: its cursor, the end of the log, the mark."""
+class Instance:
+    """The open database as the writer has it: its cursor, the end of the log, the mark."""
 
     cursor: duckdb.DuckDBPyConnection
     log: Log
     mark: Mark
 
 
-class Writer:
-    """The thread. When the instance has died it calls `revive(error, notes_lost)`, which attaches another one or raises."""
+@dataclass(slots=True)
+class _Commit:
+    """A commit and what is told of it. When the instance dies in it, the log of the next instance says whether it happened."""
 
-    def __init__(self, revive: Callable[[BaseException, int], None], state: State | None = None) -> None:
+    units: Sequence[Work]
+    results: Sequence[Any]
+    start: Head
+    end: Head
+    returned: bool = False
+
+    def kept(self, head: Head) -> bool:
+        """Say whether it is in the log that ends with `head`; of one without rows only COMMIT itself can tell."""
+        return self.returned if self.start == self.end else head == self.end
+
+    def acknowledge(self) -> None:
+        for unit, result in zip(self.units, self.results, strict=True):
+            unit.future.set_result(result)
+
+
+class Writer:
+    """The thread. When the instance has died it calls `revive(error)`, which attaches another one or raises."""
+
+    def __init__(self, revive: Callable[[BaseException], None], state: State | None = None) -> None:
         self._revive = revive
         self._state = state
         self._inbox = Inbox()
-        self._session: Session | None = None
+        self._instance: Instance | None = None
+        self._under_way: _Commit | None = None
+        self._kept: _Commit | None = None
+        self._unwritten: Sequence[Entry] = ()
         self._thread = threading.Thread(target=self._serve, name="store-writer", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
-    def attach(self, session: Session | None) -> None:
-        """Write with `session` from now on, or with none; once started, only on the thread itself."""
-        self._session = session
+    def attach(self, instance: Instance | None) -> None:
+        """Write with `instance` from now on, or with none; once started, only on the thread itself."""
+        self._instance = instance
+        self._inbox.resume()  # what was reported was the death of the one before
 
     def submit(self, unit: Unit[T]) -> Future[T]:
-        """Queue a unit. Its future raises what `run` raised, or StoreFailed when the instance died."""
+        """Queue a unit. Its future raises what `run` raised, or StoreFailed when the instance died in its turn."""
         return self._put(unit, alone=unit.solo)
 
     def exclusive(self, run: Callable[[], T]) -> Future[T]:
@@ -80,7 +104,7 @@ class Writer:
         return self._put(run, alone=True)
 
     def note(self, rows: Sequence[LogRow]) -> None:
-        """Add rows to the log with the next commit, within 50 ms; nobody is told when."""
+        """Add rows to the log with the next commit; nobody is told when. Raise StoreBusy when that is not within 50 ms."""
         self._inbox.note([encode(row) for row in rows])
 
     def report(self, error: BaseException) -> None:
@@ -90,6 +114,19 @@ class Writer:
     def write_now(self, *rows: LogRow) -> None:
         """Commit rows of the log at once; only on the thread itself. Raise whatever stands in the way."""
         self._transact([], [encode(row) for row in rows])
+
+    def salvage(self) -> int:
+        """After another instance is attached: find out how the last commit ended, write the notes of its turn that are not
+        in the log, and return how many of them cannot be; only on the thread itself."""
+        last = self._under_way
+        if last is not None and last.kept(self._open_instance().log.head):
+            self._kept, self._unwritten = last, ()
+        notes, self._unwritten = self._unwritten, ()
+        try:
+            self._transact([], notes)
+        except _RolledBack:
+            return len(notes)
+        return 0
 
     def close(self) -> None:
         """Do what is queued, commit the notes and end the thread."""
@@ -114,18 +151,25 @@ class Writer:
                     return
 
     def _do(self, turn: Turn) -> None:
+        self._unwritten = turn.notes
         match turn.work:
-            case [Work(order=order, future=future)] if not isinstance(order, Unit):
+            case [Work(alone=True) as work]:
                 if turn.notes:
                     self._commit([], turn.notes)
-                try:
-                    future.set_result(order())
-                except BaseException as error:  # it is its caller's
-                    future.set_exception(error)
-                    if self._session is None:
-                        raise
+                if isinstance(work.order, Unit):
+                    self._commit([work], [])
+                else:
+                    self._run(work)
             case units:
                 self._commit(units, turn.notes)
+
+    def _run(self, work: Work) -> None:
+        try:
+            work.future.set_result(work.order())
+        except BaseException as error:  # it is its caller's
+            work.future.set_exception(error)
+            if self._instance is None:
+                raise
 
     def _commit(self, units: Sequence[Work], notes: Sequence[Entry]) -> None:
         """Commit the units together or, when one of them fails, one by one, so that it fails alone."""
@@ -141,9 +185,8 @@ class Writer:
                 self._commit([unit], [])
 
     def _transact(self, units: Sequence[Work], notes: Sequence[Entry]) -> None:
-        if self._session is None:
-            raise StoreFailed("no database is open")
-        cursor, log, mark = self._session.cursor, self._session.log, self._session.mark
+        instance = self._open_instance()
+        cursor, log = instance.cursor, instance.log
         tx = Tx(cursor, self._state)
         try:
             cursor.begin()
@@ -154,26 +197,41 @@ class Writer:
         except BaseException as error:  # it is the unit's
             cursor.rollback()
             raise _RolledBack(error) from None
+        self._under_way = commit = _Commit(units, results, log.head, written.head)
         cursor.commit()
+        commit.returned = True
         if written.head != log.head:
-            mark.write(written.head)
+            instance.mark.write(written.head)
         log.settle(written)
         for publish in tx.callbacks:
             publish()
-        for unit, result in zip(units, results, strict=True):
-            unit.future.set_result(result)
+        self._under_way = None
+        if notes:
+            self._unwritten = ()
+        commit.acknowledge()
+
+    def _open_instance(self) -> Instance:
+        if self._instance is None:
+            raise StoreFailed("no database is open")
+        return self._instance
 
     def _recover(self, error: BaseException, turn: Turn) -> bool:
-        """Have the instance revived, fail what was under way, and say whether the thread goes on."""
-        waiting = self._inbox.drain()
-        stranded = [*turn.work, *waiting.work]
-        failure, alive = f"the database has failed (`{type(error).__name__}`): nothing of this was acknowledged", True
+        """Have the instance revived, settle the turn under way, and say whether the thread goes on.
+
+        What the log of the new instance shows to have happened is acknowledged; work that waits is done afterwards.
+        """
+        stranded, alive = [*turn.work], True
+        failure = f"the database has failed (`{type(error).__name__}`): what was under way may have happened"
         try:
-            self._revive(error, len(turn.notes) + len(waiting.notes))
+            self._revive(error)
+            if self._kept is not None:
+                self._kept.acknowledge()
         except BaseException as again:  # there is one attempt; after that the process has to end
-            failure, alive = f"{failure}; it could not be opened again: {again}", False
+            alive = False
+            failure = f"{failure}; it could not be opened again: {again}"
             self._inbox.close(failure)
-            stranded += self._inbox.drain().work
+            stranded += self._inbox.drain()
+        self._under_way = self._kept = None
         for work in stranded:
             if not work.future.done():
                 work.future.set_exception(StoreFailed(failure))

@@ -25,14 +25,36 @@ class Answer:
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-def _plain(value: object) -> object:
-    """What the encoder does not know: a payload's fraction goes out as the number it came in as."""
+class _Exact(Exception):
+    """There is a decimal, which the encoder of the standard library can only write as a float."""
+
+
+def _unknown(value: object) -> object:
     if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+        raise _Exact
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain).encode
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_unknown).encode
+
+
+def encode_json(value: object) -> str:
+    """The JSON text of a value; a payload's number goes out with the digits it came in with."""
+    try:
+        return _encode(value)
+    except _Exact:
+        return _exactly(value)
+
+
+def _exactly(value: object) -> str:
+    match value:
+        case Decimal():
+            return str(value)
+        case Mapping():
+            return f"{{{','.join(f'{_encode(key)}:{_exactly(member)}' for key, member in value.items())}}}"
+        case list() | tuple():
+            return f"[{','.join(map(_exactly, value))}]"
+    return _encode(value)
 
 
 def answer(status: int, body: Mapping[str, object] | None, headers: Mapping[str, str] | None = None) -> Answer:

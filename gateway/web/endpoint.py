@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from starlette.types import Receive, Scope
 
-from gateway import limits
-from gateway.model.caller import ANONYMOUS
+from gateway.model.caller import ANONYMOUS, Caller
 from gateway.model.grant import Session
 from gateway.operations.call import Call, Services
 from gateway.operations.dispatch import dispatch
@@ -16,6 +17,7 @@ from gateway.web.request import Headers, bearer, check_content_type, query_membe
 from gateway.web.routing import Route
 
 _NOTHING: dict[str, object] = {}
+_NO_BODY = Fields(_NOTHING)
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -24,7 +26,9 @@ async def respond(
 ) -> Reply:
     """Answer a request for a route.
 
-    Who calls is settled before anything they sent is read; what they sent is read whole before the operation starts.
+    Who calls is settled before anything they sent is read; what they sent is read whole before the operation starts. A body
+    may take its time to arrive: who calls and what time it is are settled again behind it, so that nothing that ended
+    meanwhile counts.
 
     Raises:
         GatewayError: what the caller is to be told.
@@ -33,20 +37,29 @@ async def respond(
     operation = route.operation
     headers = Headers(scope["headers"])
     now = services.clock()
-    caller = ANONYMOUS
+    caller = _caller(services, operation, headers, now)
     if operation.public is None:
-        caller = services.authenticator.authenticate(bearer(headers), now)
         services.authenticator.limiter.take(caller.credential_id, now)
+    query = _query(operation, scope["query_string"])
+    body = _NO_BODY
+    if operation.method in _WITH_BODY or operation.fields:
+        body = await _body(operation, headers, receive)
+        now = services.clock()
+        caller = _caller(services, operation, headers, now)
     client = scope.get("client")
     call = Call(
         services=services,
         session=Session(caller, request_id, now, client[0] if client else None),
         path=dict(zip(route.parameters, parameters, strict=True)),
-        query=_query(operation, scope["query_string"]),
-        body=await _body(operation, headers, receive),
+        query=query,
+        body=body,
         headers=headers,
     )
     return await dispatch(operation, call)
+
+
+def _caller(services: Services, operation: Operation, headers: Headers, now: datetime) -> Caller:
+    return ANONYMOUS if operation.public is not None else services.authenticator.authenticate(bearer(headers), now)
 
 
 def _query(operation: Operation, query: bytes) -> Fields:
@@ -55,11 +68,9 @@ def _query(operation: Operation, query: bytes) -> Fields:
 
 async def _body(operation: Operation, headers: Headers, receive: Receive) -> Fields:
     """The members of the body; none for an empty one, which clients send with a content type all the same."""
-    if operation.method not in _WITH_BODY and not operation.fields:
-        return Fields(_NOTHING)
-    body = await read_body(receive, headers, limits.BODY_BYTES)
+    body = await read_body(receive, headers, operation.body_bytes)
     if not body:
-        return Fields(_NOTHING)
+        return _NO_BODY
     check_content_type(headers)
     fields = Fields(parse_object(body))
     if operation.strict:

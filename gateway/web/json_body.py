@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 
 from gateway import limits
 from gateway.errors import Invalid
+from gateway.model.number import Number, whole
 from gateway.operations.fields import echo
 
 #: Members that Cedar's JSON would read as something other than data.
@@ -66,7 +67,7 @@ class _Parser:
 
     def _fraction(self, digits: str) -> object:
         try:
-            value = Decimal(digits)
+            value = Number(digits)
         except InvalidOperation:
             return self._refuse("is a number out of range")
         if len(digits) > 2 * NUMBER_RANGE or (value and abs(value.adjusted()) > NUMBER_RANGE):
@@ -74,14 +75,14 @@ class _Parser:
         return value
 
     def _whole(self, digits: str) -> object:
-        return int(digits) if len(digits) <= NUMBER_RANGE else self._refuse("is a number out of range")
+        return whole(digits) if len(digits) <= NUMBER_RANGE else self._refuse("is a number out of range")
 
     def _constant(self, word: str) -> object:
         return self._refuse(f"must be a number, got `{word}`")
 
 
 def parse_object(body: bytes) -> dict[str, object]:
-    """The JSON object that a body holds; fractions as `Decimal`, from their text.
+    """The JSON object that a body holds; fractions as `Number`, with their text.
 
     Raises:
         Invalid: not UTF-8, not JSON, not an object, nested too deep, or with a member that is refused anywhere.

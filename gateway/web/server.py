@@ -18,6 +18,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from gateway.operations.call import Services
+from gateway.store.db import Database
 from gateway.web.app import report_fault
 from gateway.web.protocol import BoundedProtocol
 
@@ -28,6 +29,7 @@ GRACE_SECONDS = 3
 KEEP_ALIVE_SECONDS = 75
 CONNECTIONS = 4_096
 HEAD_CHECK_SECONDS = 5.0
+LOST_CHECK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,11 @@ class Sweep:
 
 
 class ServeError(Exception):
-    """The address cannot be listened on; the sentence says why."""
+    """The gateway cannot serve, or not any longer; the sentence says why."""
+
+
+class StoreLost(ServeError):
+    """The database has died and could not be opened again."""
 
 
 class _Server(uvicorn.Server):
@@ -75,6 +81,7 @@ def serve(app: ASGIApp, services: Services, *, ready: Callable[[str], None], swe
 
     Raises:
         ServeError: the address cannot be listened on.
+        StoreLost: the database died and could not be opened again; whoever runs this may start it anew.
     """
     settings = services.settings
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -82,10 +89,12 @@ def serve(app: ASGIApp, services: Services, *, ready: Callable[[str], None], swe
     server = _Server(_config(app), lambda: ready(address(listening)))
     try:
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-            runner.run(_run(server, listening, sweeps))
+            runner.run(_run(server, listening, services.database, sweeps))
     finally:
         listening.close()
         services.database.close()
+    if services.database.lost:
+        raise StoreLost(f"the server has stopped, because {services.database.failure}")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -127,8 +136,9 @@ def _config(app: ASGIApp) -> uvicorn.Config:
     )
 
 
-async def _run(server: _Server, listening: socket.socket, sweeps: Sequence[Sweep]) -> None:
-    background = [asyncio.create_task(_close_slow(server)), *(asyncio.create_task(_repeat(sweep)) for sweep in sweeps)]
+async def _run(server: _Server, listening: socket.socket, database: Database, sweeps: Sequence[Sweep]) -> None:
+    work = (_close_slow(server), _stop_when_lost(server, database), *(_repeat(sweep) for sweep in sweeps))
+    background = [asyncio.create_task(each) for each in work]
     try:
         await server.serve(sockets=[listening])
     finally:
@@ -145,6 +155,12 @@ async def _repeat(sweep: Sweep) -> None:
         except Exception as fault:  # a sweep that ended for good would be a promise quietly broken
             report_fault(f"sweep {sweep.name}", fault)
         await asyncio.sleep(sweep.every.total_seconds())
+
+
+async def _stop_when_lost(server: _Server, database: Database) -> None:
+    while not database.lost:
+        await asyncio.sleep(LOST_CHECK_SECONDS)
+    server.should_exit = True
 
 
 async def _close_slow(server: _Server) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 from gateway.operations.call import Services
-from gateway.store import approval_outcomes, retention, sweep
-from gateway.store.rows import Tx
+from gateway.store import approval_outcomes, sweep
 from gateway.store.writer import Unit
 from gateway.web.server import Sweep
 
@@ -30,12 +30,9 @@ def sweeps(services: Services) -> tuple[Sweep, ...]:
         await sweep.derive_all(database, services.clock(), only_owed=True)
 
     async def bury_old_events() -> None:
-        now = services.clock()
-
-        def bury(tx: Tx) -> None:
-            retention.bury_expired(tx, now)
-
-        await database.awrite(Unit(bury, solo=True))
+        buried = await sweep.bury_all(database, services.clock())
+        if buried.events:
+            await asyncio.wrap_future(database.checkpoint())
 
     return (
         Sweep("approval expiry", EXPIRY_EVERY, expire_approvals),

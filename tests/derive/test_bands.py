@@ -56,7 +56,9 @@ def test_a_band_of_any_table_is_one(band: str) -> None:
     assert is_band(band)
 
 
-@pytest.mark.parametrize("text", ["", "10", "-", "10-", "-10", "010-20", "0-10 ", "1.5-2", "+", "none+", "a-b", "10-50-100", "١-2"])
+@pytest.mark.parametrize(
+    "text", ["", "10", "-", "10-", "-10", "010-20", "0-10 ", "1.5-2", "+", "none+", "a-b", "10-50-100", "\u0661-2"]
+)
 def test_nothing_else_is_a_band(text: str) -> None:
     assert not is_band(text)
 

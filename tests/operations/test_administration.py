@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
 import pytest
+from starlette.testclient import TestClient
 
 from gateway.config import Settings
-from gateway.wiring import open_services
-from tests.builders import Gateway, done
-from tests.operations.asking import actions, stored
+from gateway.operations.call import Services
+from gateway.web.app import create_app
+from gateway.wiring import OPERATIONS, create_data, open_services, set_up_org
+from tests.builders import Client, Clock, Gateway, done, shipped_bundle
+from tests.operations.asking import stored
 from tests.operations.peer_acts import learn
 
 ROUTES = ("backup", "erase", "derive", "verify")
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A data directory with one organisation, and its owner."""
+
+    services: Services
+    owner: Client
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Alone]:
+    create_data(tmp_path / "alone")
+    services = open_services(Settings(data=tmp_path / "alone", rate_limit=0), now=Clock(), bundle=shipped_bundle())
+    made = set_up_org(services, name="Sample", email="owner@sample.example")
+    yield Alone(services, Client(TestClient(create_app(services, OPERATIONS)), made.owner_id, made.api_key))
+    services.database.close()
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -24,27 +48,42 @@ def test_what_is_not_known_is_refused(gateway: Gateway, route: str) -> None:
     assert "`target`" in done(gateway.owner.post(f"/v1/admin/{route}", {"target": "/tmp/x"}), 400)["detail"]
 
 
-def test_a_backup_lies_in_the_data_directory_and_opens(gateway: Gateway) -> None:
-    made = done(gateway.owner.post("/v1/admin/backup"), 200)
+@pytest.mark.parametrize("route", ["backup", "erase"])
+def test_what_holds_another_organisation_is_copied_and_rewritten_by_no_owner(gateway: Gateway, route: str) -> None:
+    for owner in (gateway.owner, gateway.other_owner):
+        refused = done(owner.post(f"/v1/admin/{route}"), 403)
+        assert refused["detail"] == "Nothing is done across the boundary of an organisation."
+    assert not (gateway.services.settings.data / "backups").exists()
+
+
+def test_a_second_organisation_ends_what_the_owner_of_the_only_one_could_do(alone: Alone) -> None:
+    done(alone.owner.post("/v1/admin/erase"), 200)
+    set_up_org(alone.services, name="Second", email="owner@second.example")
+    assert alone.owner.post("/v1/admin/erase").status_code == 403
+
+
+def test_a_backup_lies_in_the_data_directory_and_opens(alone: Alone) -> None:
+    made = done(alone.owner.post("/v1/admin/backup"), 200)
     assert made.keys() == {"backup"}
-    target = gateway.services.settings.data / made["backup"]
-    assert target.parent == gateway.services.settings.data / "backups"
+    target = alone.services.settings.data / made["backup"]
+    assert target.parent == alone.services.settings.data / "backups"
     restored = open_services(Settings(data=target))
     try:
-        assert restored.state.humans == gateway.services.state.humans
-        assert restored.authenticator.signer.kids == gateway.services.authenticator.signer.kids
+        assert restored.state.humans == alone.services.state.humans
+        assert restored.authenticator.signer.kids == alone.services.authenticator.signer.kids
     finally:
         restored.database.close()
-    assert actions(gateway, action="admin.backed_up") == ["admin.backed_up"]
+    events = done(alone.owner.get("/v1/audit/events", action="admin.backed_up"), 200)["events"]
+    assert [event["resource_type"] for event in events] == ["installation"]
 
 
-def test_an_erasure_answers_what_was_overwritten_and_how_many_backups_are_left(gateway: Gateway) -> None:
-    done(gateway.owner.post("/v1/admin/backup"), 200)
-    receipt = done(gateway.owner.post("/v1/admin/erase"), 200)["receipt"]
+def test_an_erasure_answers_what_was_overwritten_and_how_many_backups_are_left(alone: Alone) -> None:
+    done(alone.owner.post("/v1/admin/backup"), 200)
+    receipt = done(alone.owner.post("/v1/admin/erase"), 200)["receipt"]
     assert receipt.keys() == {"bytes_verified", "backups_not_covered"}
     assert receipt["backups_not_covered"] == 1
     assert receipt["bytes_verified"] > 0
-    done(gateway.owner.get("/v1/auth/me"), 200)
+    done(alone.owner.get("/v1/auth/me"), 200)
 
 
 def test_an_owner_derives_their_own_organisation_only(gateway: Gateway) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -209,6 +210,26 @@ def test_a_new_key_ends_the_old_one_and_every_token(gateway: Gateway) -> None:
     gateway.clock.advance(timedelta(hours=2))
     assert fresh.get("/v1/agents/me").status_code == 401
     done(gateway.owner.request("POST", f"/v1/agents/{agent.id}/rotate-key"), 200)
+
+
+def test_the_end_of_a_key_can_be_moved_while_it_lives(gateway: Gateway) -> None:
+    agent, other = gateway.agent(), gateway.agent("other")
+    token = done(gateway.http.post("/v1/auth/agent-token", json={"api_key": agent.key}), 200)["access_token"]
+    path, held = f"/v1/agents/{agent.id}", [agent, Client(gateway.http, agent.id, token)]
+    for end in ("2026-03-04T12:00:00Z", "2026-03-04T10:30:00Z"):
+        assert done(gateway.owner.patch(path, {"api_key_expires_at": end}), 200)["api_key_expires_at"] == end
+    assert [one.get("/v1/agents/me").status_code for one in held] == [200, 200]
+    gateway.clock.advance(timedelta(minutes=30))
+    assert [one.get("/v1/agents/me").status_code for one in held] == [401, 401]
+    assert done(other.get("/v1/agents/me"), 200)["api_key_expires_at"] is None
+    restart(gateway)
+    assert replace(agent, http=gateway.http).get("/v1/agents/me").status_code == 401
+
+
+@pytest.mark.parametrize("end", ["tomorrow", "2026-03-04T10:00:00Z", 7])
+def test_the_end_of_a_key_is_a_time_in_the_future(gateway: Gateway, end: object) -> None:
+    refused = gateway.owner.patch(f"/v1/agents/{gateway.agent().id}", {"api_key_expires_at": end})
+    assert (refused.status_code, list(refused.json()["fields"])) == (400, ["api_key_expires_at"])
 
 
 def test_a_deactivated_agent_is_locked_out_until_it_gets_a_new_key(gateway: Gateway) -> None:

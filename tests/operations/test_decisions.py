@@ -217,15 +217,16 @@ def test_a_forbidden_decision_is_explained_by_its_forbids(gateway: Gateway) -> N
     peer = gateway.peer(gateway.member, [])
     assert agent.get(f"/v1/peers/{peer['id']}").status_code == 403
     shown = explained(gateway, principal=agent.id)
+    forbid = gateway.services.access.engine.bundle.policies["guardrails/observers"]
     assert shown["explanation"] == {
         "reasons": [
             {
                 "policy_id": "guardrails/observers",
                 "effect": "forbid",
-                "reason": "Only a human, or an agent that is listed as an observer of this peer, does this.",
+                "reason": forbid.reason,
                 "reason_code": None,
                 "file": "guardrails/observers.cedar",
-                "line": 2,
+                "line": 4,
             }
         ],
         "note": None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -118,7 +119,7 @@ def test_a_correction_is_the_first_line_of_a_context_and_the_last_that_is_cut(ga
     [
         ("fact_key", {"fact_value": {}}),
         ("fact_key", {"fact_key": "x", "fact_value": {}}),
-        ("fact_key", {"fact_key": KEY.replace("0-10", "0-11"), "fact_value": {}}),
+        ("fact_key", {"fact_key": KEY.replace("0-10", "0-1x"), "fact_value": {}}),
         ("fact_key", {"fact_key": KEY.replace("a@b.co", "a|b"), "fact_value": {}}),
         ("fact_value", {"fact_key": KEY}),
         ("fact_value", {"fact_key": KEY, "fact_value": "approved"}),
@@ -243,3 +244,20 @@ def test_suppress_is_true_or_false(gateway: Gateway) -> None:
     learn(agent, peer, 3)
     assert gateway.member.delete(fact_path(peer), suppress="yes").status_code == 400
     assert len(facts(agent, peer)) == 1
+
+
+def test_a_fact_of_an_earlier_table_of_bands_is_read_corrected_and_deleted_like_any_other(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = gateway.agent()
+    peer = gateway.peer(observers=[agent])
+    learn(agent, peer, 3)
+    monkeypatch.setattr("derive.bands._EDGES", (Decimal(0), Decimal(7)))
+    monkeypatch.setattr("derive.bands._RANGES", ("0-7", "7+"))
+    monkeypatch.setattr("derive.bands.BANDS", ("0-7", "7+", "none", "unknown"))
+    assert "of 0 to under 10 USD" in context(agent, peer)["context"]
+    assert [fact["fact_key"] for fact in facts(agent, peer)] == [KEY]
+    assert predict(agent, peer)["likelihood"] is None
+    assert done(gateway.member.get(fact_path(peer)), 200)["bucket"]["amount_band"] == "0-10"
+    done(gateway.member.patch(path(peer, "/facts"), {"fact_key": KEY, "fact_value": {}}), 200)
+    done(gateway.member.delete(fact_path(peer)), 200)

@@ -6,8 +6,12 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+from gateway.model.records import PlatformConnection
 from gateway.operations.contexts import ContextCache, Served
-from tests.builders import START, Gateway, done
+from gateway.store.platforms import INSERT_CONNECTION
+from gateway.store.rows import Tx
+from gateway.store.writer import Unit
+from tests.builders import START, Client, Gateway, done
 from tests.operations.peer_acts import FOOTER, KEY, REFUND, context, fact_path, facts, learn, path
 
 UNKNOWN = str(uuid.UUID(int=0))
@@ -101,6 +105,51 @@ def test_a_member_opens_a_peer_about_themselves_and_about_nobody_else(gateway: G
     for ref in (gateway.owner.id, "somebody"):
         assert gateway.member.post("/v1/peers", {**own, "peer_ref": ref}).status_code == 403
     assert gateway.member.post("/v1/peers", {**own, "peer_type": "external"}).status_code == 403
+
+
+def connect(gateway: Gateway, human: Client) -> str:
+    """A pending connection of some platform to a member, without a peer yet."""
+    org_id = gateway.services.state.humans[human.id].org_id
+    made = PlatformConnection(str(uuid.uuid4()), org_id, "app", human.id, "pending", None, None, START)
+
+    def insert(tx: Tx) -> None:
+        tx.run(INSERT_CONNECTION, made.id, org_id, made.app_id, made.user_id, made.status, None, None, made.created_at)
+        tx.after_commit(lambda: tx.state.put_connection(made))
+
+    gateway.services.database.write(Unit(insert)).result()
+    return made.id
+
+
+def test_a_member_takes_no_peer_of_another_type_by_a_connection_of_their_own(gateway: Gateway) -> None:
+    key = {"peer_type": "external", "peer_ref": "crm-7"}
+    taken = done(gateway.owner.post("/v1/peers", key), 201)["peer"]
+    mine = connect(gateway, gateway.member)
+    for body in (key, {**key, "peer_ref": "crm-8"}, {"peer_type": "platform_connection", "peer_ref": mine}):
+        for more in ({"platform_connection_id": mine}, {}):
+            assert gateway.member.post("/v1/peers", {**body, **more}).status_code == 403
+    assert gateway.member.get(path(taken)).status_code == 403
+    assert done(gateway.owner.get("/v1/peers"), 200) == {"peers": [taken], "total": 1}
+
+
+def test_only_an_owner_or_admin_links_a_peer_to_a_connection(gateway: Gateway) -> None:
+    own = {"peer_type": "user", "peer_ref": gateway.member.id}
+    peer = done(gateway.member.post("/v1/peers", own), 201)["peer"]
+    connections = [connect(gateway, human) for human in (gateway.member, gateway.auditor)]
+    for connection in connections:
+        assert gateway.member.post("/v1/peers", {**own, "platform_connection_id": connection}).status_code == 403
+    linked = done(gateway.admin.post("/v1/peers", {**own, "platform_connection_id": connections[0]}), 201)["peer"]
+    assert linked == {**peer, "platform_connection_id": connections[0]}
+    assert done(gateway.member.post("/v1/peers", own), 201)["peer"] == linked
+
+
+def test_a_peer_that_is_linked_is_not_linked_anew(gateway: Gateway) -> None:
+    first, second = connect(gateway, gateway.member), connect(gateway, gateway.auditor)
+    key = {"peer_type": "external", "peer_ref": "crm-7"}
+    linked = done(gateway.owner.post("/v1/peers", {**key, "platform_connection_id": first}), 201)["peer"]
+    refused = gateway.owner.post("/v1/peers", {**key, "platform_connection_id": second})
+    assert (refused.status_code, refused.json()["detail"]) == (409, "this peer is linked to another `platform_connection_id`")
+    assert done(gateway.owner.get(path(linked)), 200)["peer"] == linked
+    assert gateway.auditor.get(path(linked)).status_code == 403
 
 
 def test_creating_a_peer_is_for_humans(gateway: Gateway) -> None:

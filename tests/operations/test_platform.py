@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.builders import Client, Gateway, done
-from tests.operations.asking import ABSENT, actions, ask, decide, stored
+from tests.operations.asking import ABSENT, actions, ask, decide, restart, stored
 
 RULES = {"rules": [{"action_type": "refund.create", "mode": "approve"}]}
 AGENTS = [{"name": "buyer", "action_approval_policy": RULES}, {"name": "reader"}]
@@ -154,7 +154,12 @@ def test_somebody_elsewhere_has_to_link_themselves_and_nothing_of_them_is_told(g
         "title": "conflict",
         "status": 409,
         "detail": reason,
-        "link_required": {"status": "link_required", "reason": reason, "authorize_url": "/console", "app_slug": "shop"},
+        "link_required": {
+            "status": "link_required",
+            "reason": reason,
+            "authorize_url": "/v1/platform/connected-apps",
+            "app_slug": "shop",
+        },
     }
     assert stored(gateway, "SELECT count(*) FROM platform_connections") == [(0,)]
 
@@ -175,7 +180,7 @@ def test_a_bootstrap_makes_the_agents_their_peer_and_a_claim(gateway: Gateway, p
     made = done(platform.bootstrap(connection_id, parameters={"a": 1}, return_to="https://elsewhere.example"), 201)
     summary = made["summary"]
     assert made == {
-        "claim_url": f"/console/claim#claim_token={made['claim_token']}",
+        "claim_url": f"/v1/auth/claim#claim_token={made['claim_token']}",
         "claim_token": made["claim_token"],
         "expires_in": 600,
         "connection_id": connection_id,
@@ -253,6 +258,42 @@ def test_an_observer_that_a_human_removed_is_not_brought_back(gateway: Gateway, 
     assert done(gateway.owner.get(path), 200)["observers"] == []
 
 
+def test_a_peer_that_was_erased_comes_back_empty_and_observed_by_nobody(gateway: Gateway, platform: Platform) -> None:
+    connection_id = platform.connect()["connection_id"]
+    made = done(platform.bootstrap(connection_id), 201)
+    person = platform.person(made["claim_token"])
+    erased, own = made["summary"]["peer_id"], made["summary"]["agent_ids"]
+    done(person.delete(f"/v1/peers/{erased}/data", {"X-Auth-Confirm": person.password}), 200)
+    for _ in range(2):
+        again = done(platform.bootstrap(connection_id), 201)["summary"]
+        assert (again["observers_not_added"], again["agent_ids"]) == (own, own)
+        assert again["peer_id"] != erased
+        path = f"/v1/peers/{again['peer_id']}/observers"
+        assert done(person.get(path), 200)["observers"] == []
+    restart(gateway)
+    app = replace(platform.app, http=gateway.http)
+    again = done(app.post(f"/v1/platform/connections/{connection_id}/bootstrap", {}), 201)["summary"]
+    assert again["observers_not_added"] == own
+    done(gateway.owner.put(path, {"observers": [{"agent_id": own[0]}]}), 200)
+    again = done(app.post(f"/v1/platform/connections/{connection_id}/bootstrap", {}), 201)["summary"]
+    assert again["observers_not_added"] == own[1:]
+
+
+def test_the_claim_address_takes_the_claim(gateway: Gateway, platform: Platform) -> None:
+    made = done(platform.bootstrap(platform.connect()["connection_id"]), 201)
+    address, _, fragment = made["claim_url"].partition("#")
+    name, _, token = fragment.partition("=")
+    assert (
+        done(gateway.http.post(address, json={name: token, "password": "a long enough password"}), 200)["token_type"] == "Bearer"
+    )
+
+
+@pytest.mark.parametrize("body", [{"return_to": 7}, {"return_to": "x" * 2_001}, {"parameters": []}], ids=str)
+def test_what_a_bootstrap_does_not_use_is_checked_all_the_same(platform: Platform, body: dict[str, object]) -> None:
+    refused = platform.bootstrap(platform.connect()["connection_id"], **body)
+    assert (refused.status_code, list(refused.json()["fields"])) == (400, list(body))
+
+
 def test_a_bootstrap_lists_the_connections_own_agents_and_nobody_else(gateway: Gateway, platform: Platform) -> None:
     connection_id = platform.connect()["connection_id"]
     other = gateway.agent("other")
@@ -287,7 +328,7 @@ def test_a_claim_is_good_once_and_for_ten_minutes(gateway: Gateway, platform: Pl
     first = done(platform.bootstrap(connection_id), 201)["claim_token"]
     second = done(platform.app.post(f"{path}/reissue-claim"), 200)
     assert second == {
-        "claim_url": f"/console/claim#claim_token={second['claim_token']}",
+        "claim_url": f"/v1/auth/claim#claim_token={second['claim_token']}",
         "claim_token": second["claim_token"],
         "expires_in": 600,
         "connection_id": connection_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import Gateway, done
-from tests.operations.asking import actions, restart, stored
+from tests.operations.asking import ABSENT, actions, restart, stored
 
 PATH = "/v1/org/settings"
 DEFAULTS = {
@@ -39,7 +39,7 @@ def test_the_pair_of_the_official_client_is_the_same_change(gateway: Gateway) ->
     pairs = [("auto_approve", "true"), ("time_zone", "Asia/Tokyo"), ("sensitive_actions", "payout., tip.give")]
     for key, value in pairs:
         done(gateway.owner.patch(PATH, {"key": key, "value": value}), 200)
-    done(gateway.owner.patch(PATH, {"key": "sensitive_actions", "value": ["gift.send"], "approval_id": "ignored"}), 200)
+    done(gateway.owner.patch(PATH, {"key": "sensitive_actions", "value": ["gift.send"], "approval_id": ABSENT}), 200)
     expected = {"auto_approve": "true", "time_zone": "Asia/Tokyo", "sensitive_actions": ["payout.", "tip.give", "gift.send"]}
     assert done(gateway.owner.get(PATH), 200) == {"settings": {**DEFAULTS, **expected}}
 
@@ -95,6 +95,26 @@ def test_only_an_owner_or_admin_reads_or_changes_settings(gateway: Gateway) -> N
         assert caller.get(PATH).status_code == 403
         assert caller.patch(PATH, {"auto_approve": "true"}).status_code == 403
     assert done(gateway.owner.get(PATH), 200) == {"settings": DEFAULTS}
+
+
+@pytest.mark.parametrize("name", ["guardrail_changes_require_approval", "guardrail_changes_require_step_up"])
+def test_a_guardrail_is_switched_off_by_somebody_who_confirms_who_they_are(gateway: Gateway, name: str) -> None:
+    both = {"guardrail_changes_require_approval": "true", "guardrail_changes_require_step_up": "true"}
+    done(gateway.owner.patch(PATH, both), 200)
+    for body in ({name: "false"}, {name: False, "auto_approve": "true"}, {"key": name, "value": "false"}):
+        refused = gateway.owner.patch(PATH, body)
+        assert (refused.status_code, refused.json()["title"]) == (403, "step-up required")
+        assert gateway.owner.patch(PATH, body, {"X-Auth-Confirm": "wrong password"}).status_code == 403
+    assert done(gateway.owner.get(PATH), 200)["settings"] == {**DEFAULTS, **both}
+    done(gateway.owner.patch(PATH, {**both, "auto_approve": "true"}), 200)
+    done(gateway.owner.patch(PATH, {name: "false"}, {"X-Auth-Confirm": gateway.owner.password}), 200)
+    assert done(gateway.owner.get(PATH), 200)["settings"] == {**DEFAULTS, **both, "auto_approve": "true", name: "false"}
+
+
+def test_a_guardrail_is_switched_on_and_off_freely_where_no_confirmation_is_asked_for(gateway: Gateway) -> None:
+    for value in ("true", "false"):
+        done(gateway.owner.patch(PATH, {"guardrail_changes_require_approval": value}), 200)
+    assert done(gateway.owner.get(PATH), 200)["settings"] == DEFAULTS
 
 
 def test_a_change_is_audited_by_the_names_of_the_settings(gateway: Gateway) -> None:

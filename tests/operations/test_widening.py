@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.operations.agents import AWAITING
+from gateway.operations.agents import AWAITING, NOBODY_ELSE
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import ABSENT, actions, ask, proof, second_factor, stored
 
@@ -127,11 +127,35 @@ def test_a_widening_goes_to_the_registrant_when_another_wants_it(guarded: Gatewa
     assert addressed == [guarded.member.id, guarded.admin.id, guarded.owner.id]
 
 
-def test_a_sole_owner_has_nobody_else_to_ask(gateway: Gateway) -> None:
+def test_whoever_asks_does_not_decide_it_whatever_their_role(guarded: Gateway) -> None:
+    for asking, second in ((guarded.admin, guarded.owner), (guarded.owner, guarded.admin)):
+        agent = guarded.agent(by=guarded.owner)
+        waiting = done(widen(asking, agent), 202)
+        path = f"/v1/approvals/{waiting['approval_id']}"
+        for route, body in (("decide", {"decision": "approve"}), ("decide", {"decision": "reject"}), ("approve", {}), ("deny", {})):
+            refused = done(asking.post(f"{path}/{route}", body), 403)
+            assert refused["detail"] == "Whoever asked for a change does not decide it: a second owner or admin is needed."
+            assert guarded.member.post(f"{path}/{route}", body).status_code == 404
+        assert done(asking.get(path), 200)["status"] == "pending"
+        secret = second_factor(guarded, second)
+        done(second.post(f"{path}/decide", {"decision": "approve"}, proof(guarded, second, secret)), 200)
+        assert done(widen(asking, agent, approval_id=waiting["approval_id"]), 200)["action_approval_policy"] == WIDE
+
+
+def test_the_change_of_a_sole_owner_waits_for_a_second_person(gateway: Gateway) -> None:
     owner = gateway.other_owner
     done(owner.patch("/v1/org/settings", {"guardrail_changes_require_approval": "true"}), 200)
-    waiting = done(widen(owner, gateway.agent(by=owner)), 202)
-    assert done(owner.get(f"/v1/approvals/{waiting['approval_id']}"), 200)["user_id"] == owner.id
+    agent = gateway.agent(by=owner)
+    waiting = done(widen(owner, agent), 202)
+    assert waiting["message"] == AWAITING + NOBODY_ELSE
+    path = f"/v1/approvals/{waiting['approval_id']}"
+    assert done(owner.get(path), 200)["user_id"] == owner.id
+    assert owner.post(f"{path}/decide", {"decision": "approve"}).status_code == 403
+    second = gateway.human("admin", by=owner)
+    assert done(widen(owner, agent), 202) == {**waiting, "message": AWAITING}
+    secret = second_factor(gateway, second)
+    done(second.post(f"{path}/decide", {"decision": "approve"}, proof(gateway, second, secret)), 200)
+    done(widen(owner, agent, approval_id=waiting["approval_id"]), 200)
 
 
 def test_the_same_wish_twice_is_one_approval(guarded: Gateway) -> None:
@@ -255,7 +279,7 @@ def test_with_the_setting_every_edit_of_a_policy_is_confirmed(gateway: Gateway) 
 def test_a_widening_is_audited_and_is_evidence_about_nobody(guarded: Gateway) -> None:
     agent = guarded.agent()
     guarded.peer(person=guarded.owner, observers=[agent])
-    settle(guarded, done(widen(guarded.owner, agent), 202))
+    settle(guarded, done(widen(guarded.admin, agent), 202))
     assert [action for action in actions(guarded) if action.startswith("approval.")] == ["approval.requested", "approval.decided"]
     assert stored(guarded, "SELECT id FROM events") == []
 

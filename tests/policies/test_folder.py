@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import Case, load_cases, run_cases
 from gateway.policy.coverage import Coverage, coverage, unnoticed
+from gateway.policy.engine import one_reason
+from gateway.policy.guardrails import REQUIRED
 
 ROOT = Path(__file__).parents[2]
 POLICIES = ROOT / "policies"
@@ -16,38 +19,10 @@ SCHEMA = ROOT / "schema.cedarschema"
 CASES = load_cases(POLICIES)
 FILES = sorted({case.file for case in CASES})
 
-GUARDRAILS = {
-    "guardrails/active_agent",
-    "guardrails/administration",
-    "guardrails/approval_request/agents_only",
-    "guardrails/approval_request/denied_by_default",
-    "guardrails/approval_request/denied_by_rule",
-    "guardrails/approval_request/platform_made",
-    "guardrails/archived",
-    "guardrails/content",
-    "guardrails/human_only",
-    "guardrails/membership",
-    "guardrails/observers",
-    "guardrails/organisation",
-    "guardrails/paused_reading",
-    "guardrails/platform/nothing_else",
-    "guardrails/platform/only_platforms",
-    "guardrails/platform/own_approvals",
-    "guardrails/platform/own_connections",
-    "guardrails/suggest_auto/above_configured_threshold",
-    "guardrails/suggest_auto/action_is_sensitive",
-    "guardrails/suggest_auto/no_matching_rule",
-    "guardrails/suggest_auto/person_paused",
-    "guardrails/suggest_auto/risk_tier_requires_step_up",
-    "guardrails/suggest_auto/rule_requires_approval",
-}
-#: Where the name of an action is not the path of its file.
-PATHS = {"suggest_auto": "proposed_action/suggest_auto"}
-
 
 @pytest.fixture(scope="module")
 def bundle() -> Bundle:
-    return Bundle.load(SCHEMA, POLICIES, required=GUARDRAILS)
+    return Bundle.load(SCHEMA, POLICIES, required=REQUIRED)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +59,7 @@ def test_each_cast_is_used() -> None:
 
 
 def test_each_action_of_the_schema_has_its_file(bundle: Bundle) -> None:
-    paths = {f"{PATHS.get(action, action.replace('.', '/'))}.cedar" for action in bundle.actions}
+    paths = {f"{action.replace('.', '/')}.cedar" for action in bundle.actions}
     assert paths == {info.file for info in bundle.policies.values() if info.effect == "permit"}
 
 
@@ -97,7 +72,7 @@ def test_each_policy_is_missed_when_it_is_removed(bundle: Bundle) -> None:
 
 
 def test_the_forbids_are_the_guardrails(bundle: Bundle) -> None:
-    assert {id_ for id_, info in bundle.policies.items() if info.effect == "forbid"} == GUARDRAILS
+    assert {id_ for id_, info in bundle.policies.items() if info.effect == "forbid"} == REQUIRED
 
 
 def test_each_reason_is_a_sentence(bundle: Bundle) -> None:
@@ -126,6 +101,29 @@ def test_the_operator_does_nothing_but_administration(bundle: Bundle) -> None:
     household = [case for case in allowed if case.raw["entities_from"] == "casts/household.json"]
     asked = [replace(case, request={**case.request, "principal": 'Operator::"local"'}) for case in household]
     assert [r.case.name for r in run_cases(bundle, asked) if r.verdict.allowed] == []
+
+
+def test_an_agent_that_is_not_listed_hears_the_same_whether_a_peer_is_archived_or_paused(bundle: Bundle) -> None:
+    heard: dict[str, set[str]] = {}
+    for archived, paused in product((False, True), repeat=2):
+        asked = [_of_an_unlisted_agent(case, archived, paused) for case in CASES if case.request["resource"].startswith("Peer::")]
+        for result in run_cases(bundle, asked):
+            reason = one_reason(result.verdict)
+            assert reason is not None
+            heard.setdefault(result.case.action, set()).add(reason.text)
+    observed = {"peer.read", "peer.see_content", "peer.read_context", "peer.predict", "peer.record_event"}
+    assert heard == {
+        action: {"This agent is not on the observer list of this peer." if action in observed else "Only a human does this."}
+        for action in heard
+    }
+    assert observed < heard.keys()
+
+
+def _of_an_unlisted_agent(case: Case, archived: bool, paused: bool) -> Case:
+    request = {**case.request, "principal": 'Agent::"unlisted"', "resource": 'Peer::"peer"'}
+    uid, state = {"type": "Peer", "id": "peer"}, {"archived": archived, "reading_paused": paused}
+    entities = [{**e, "attrs": e["attrs"] | state} if e["uid"] == uid else e for e in case.entities]
+    return replace(case, request=request, entities=tuple(entities))
 
 
 def _without_edges(role: str) -> Iterator[Case]:

@@ -26,7 +26,7 @@ CONTEXT: dict[str, Value] = {
 
 @dataclass(frozen=True)
 class Asker:
-    """Who asks: `mode` and `limit` are those of the rule for the action, `default` those of a policy without one."""
+    """Who asks: `mode` and `limit` are of the rule for the action; without a `default`, its rules are not known at all."""
 
     kind: str
     org: EntityUid = HOME
@@ -88,8 +88,9 @@ def why_not(asker: Asker, act: Act) -> str:
 
 
 def may_be_requested(asker: Asker, act: Act) -> bool:
+    known = asker.kind == "Agent" and asker.active and asker.org == HOME and asker.default is not None
     denied = not act.asked_always and (asker.mode or asker.default) == "deny"
-    return asker.kind == "Agent" and asker.active and asker.org == HOME and not act.platform_made and not denied
+    return known and not act.platform_made and not denied
 
 
 @pytest.fixture(scope="module")

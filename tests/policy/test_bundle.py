@@ -12,9 +12,9 @@ from gateway.policy.guard import MAX_POLICIES
 from gateway.policy.source import PolicyInfo
 from tests.policy import builders as b
 
-READ = b.policy("doc/read", 'permit (principal, action == Action::"read", resource) when { resource.owner == principal };')
+READ = b.policy("read", 'permit (principal, action == Action::"read", resource) when { resource.owner == principal };')
 STOP = b.policy("guardrails/stop", "forbid (principal, action, resource) unless { principal.active };")
-FILES = {"doc/read.cedar": READ, "guardrails/stop.cedar": STOP}
+FILES = {"read.cedar": READ, "guardrails/stop.cedar": STOP}
 
 
 def findings(
@@ -62,7 +62,7 @@ def test_the_hash_is_of_the_schema_and_of_each_policy_and_not_of_their_order() -
     assert Bundle.from_text(b.SCHEMA, dict(reversed(FILES.items()))).hash == bundle.hash
     assert Bundle.from_text(b.SCHEMA, {"all.cedar": STOP + READ}, house_rules=False).hash == bundle.hash
     assert Bundle.from_text(b.SCHEMA + "entity More;", FILES).hash != bundle.hash
-    changed = FILES | {"doc/read.cedar": READ.replace("owner ==", "owner !=")}
+    changed = FILES | {"read.cedar": READ.replace("owner ==", "owner !=")}
     assert Bundle.from_text(b.SCHEMA, changed).hash != bundle.hash
     assert len(bundle.hash) == 64
 
@@ -73,14 +73,14 @@ def test_cedars_own_ids_are_ours_so_that_positions_say_nothing() -> None:
 
     partition = Bundle.from_text(b.SCHEMA, FILES).partitions["read"]
     assert partition is not None
-    assert set(partition.to_pst().static_policies) == {"doc/read", "guardrails/stop"}
+    assert set(partition.to_pst().static_policies) == {"read", "guardrails/stop"}
 
 
 def test_an_id_that_stands_twice_is_refused_though_cedarpy_takes_it() -> None:
     assert len(cedarpy.PolicySet.from_str(READ + READ)) == 2
 
-    assert findings({"doc/read.cedar": READ + "\n" + READ}) == [
-        "doc/read.cedar:10: `doc/read`: is also the id of doc/read.cedar:1"
+    assert findings({"read.cedar": READ + "\n" + READ}) == [
+        "read.cedar:10: `read`: is also the id of read.cedar:1"
     ]
 
 
@@ -134,17 +134,17 @@ def test_a_schema_that_cannot_be_read_or_parsed_is_refused(tmp_path: Path) -> No
 
 
 def test_everything_that_is_wrong_is_said_at_once_with_its_place() -> None:
-    files = FILES | {"doc/edit.cedar": "permit (principal, action, resource);\npermit (", "doc/list.cedar": ""}
+    files = FILES | {"edit.cedar": "permit (principal, action, resource);\npermit (", "list.cedar": ""}
     found = findings(files, required=("guardrails/stop", "guardrails/gone"))
     assert found[0] == ":0: `guardrails/gone`: is required and missing"
-    assert found[1].startswith("doc/edit.cedar:2: unexpected")
-    assert found[2:] == ["doc/list.cedar:0: holds no policy"]
+    assert found[1].startswith("edit.cedar:2: unexpected")
+    assert found[2:] == ["list.cedar:0: holds no policy"]
 
 
 def test_an_ill_typed_policy_is_refused_at_its_line() -> None:
-    wrong = b.policy("doc/read/more", 'permit (principal, action == Action::"read", resource) when { resource.gone };')
-    [finding] = findings(FILES | {"doc/read.cedar": READ + "\n" + wrong})
-    assert finding == "doc/read.cedar:10: `doc/read/more`: attribute `gone` on entity type `Doc` not found"
+    wrong = b.policy("read/more", 'permit (principal, action == Action::"read", resource) when { resource.gone };')
+    [finding] = findings(FILES | {"read.cedar": READ + "\n" + wrong})
+    assert finding == "read.cedar:10: `read/more`: attribute `gone` on entity type `Doc` not found"
 
 
 @pytest.mark.parametrize(
@@ -174,28 +174,33 @@ def test_without_house_rules_a_policy_needs_no_id_and_is_called_by_its_file() ->
 @pytest.mark.parametrize(
     ("file", "text", "finding"),
     [
-        ("doc/read.cedar", READ.replace("\n", " ", 1), "doc/read.cedar:0: is not formatted: `peergate policy fmt` does it"),
-        ("doc/read.cedar", READ.replace('@id("doc/read")\n', ""), "doc/read.cedar:1: `doc/read#1`: has no `@id`"),
+        ("read.cedar", READ.replace("\n", " ", 1), "read.cedar:0: is not formatted: `peergate policy fmt` does it"),
+        ("read.cedar", READ.replace('@id("read")\n', ""), "read.cedar:1: `read#1`: has no `@id`"),
         (
-            "doc/read.cedar",
-            READ.replace("doc/read", "doc/reader"),
-            "doc/read.cedar:1: `doc/reader`: `@id` is not `doc/read` and does not start with `doc/read/`",
+            "read.cedar",
+            READ.replace("read", "reader"),
+            "read.cedar:1: `reader`: `@id` is not `read` and does not start with `read/`",
         ),
-        ("doc/read.cedar", READ.replace("Because.", " "), "doc/read.cedar:1: `doc/read`: has no `@reason`"),
+        ("read.cedar", READ.replace("Because.", " "), "read.cedar:1: `read`: has no `@reason`"),
         (
             "guardrails/stop.cedar",
             STOP.replace("forbid", "permit"),
             "guardrails/stop.cedar:1: `guardrails/stop`: a guardrail only forbids",
         ),
         (
-            "doc/read.cedar",
-            b.policy("doc/read", 'permit (principal, action in [Action::"read"], resource);'),
-            "doc/read.cedar:1: `doc/read`: does not name its one action with `action ==`",
+            "read.cedar",
+            b.policy("read", 'permit (principal, action in [Action::"read"], resource);'),
+            'read.cedar:1: `read`: is not of `action == Action::"read"`, which its file is for',
         ),
         (
-            "doc/read.cedar",
-            READ + "\n" + b.policy("doc/read/2", 'permit (principal, action == Action::"edit", resource);'),
-            "doc/read.cedar:0: names 2 actions instead of one",
+            "read.cedar",
+            READ + "\n" + b.policy("read/2", 'permit (principal, action == Action::"edit", resource);'),
+            'read.cedar:10: `read/2`: is not of `action == Action::"read"`, which its file is for',
+        ),
+        (
+            "doc/extra.cedar",
+            b.policy("doc/extra", 'permit (principal, action == Action::"drop", resource);'),
+            'doc/extra.cedar:1: `doc/extra`: is not of `action == Action::"doc.extra"`, which its file is for',
         ),
     ],
 )
@@ -204,13 +209,13 @@ def test_a_house_rule_that_is_broken_is_a_finding(file: str, text: str, finding:
 
 
 def test_a_file_may_hold_several_policies_of_its_action() -> None:
-    more = b.policy("doc/read/more", 'forbid (principal, action == Action::"read", resource) when { resource.level > 5 };')
-    assert set(Bundle.from_text(b.SCHEMA, {"doc/read.cedar": READ + "\n" + more}).policies) == {"doc/read", "doc/read/more"}
+    more = b.policy("read/more", 'forbid (principal, action == Action::"read", resource) when { resource.level > 5 };')
+    assert set(Bundle.from_text(b.SCHEMA, {"read.cedar": READ + "\n" + more}).policies) == {"read", "read/more"}
 
 
 def test_a_bundle_without_one_policy_is_the_rest() -> None:
     bundle = Bundle.from_text(b.SCHEMA, FILES)
-    assert bundle.without("guardrails/stop") == Bundle.from_text(b.SCHEMA, {"doc/read.cedar": READ})
+    assert bundle.without("guardrails/stop") == Bundle.from_text(b.SCHEMA, {"read.cedar": READ})
     with pytest.raises(KeyError):
         bundle.without("gone")
 

@@ -9,7 +9,7 @@ import pytest
 from gateway.model.decision import DenyKind
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import Case, CaseError, expand, load_cases, run_case, run_cases
-from gateway.policy.coverage import Coverage, coverage, removed, unnoticed
+from gateway.policy.coverage import Coverage, coverage, unnoticed
 from tests.policy import builders as b
 
 ORG = b.uid("Org", "o")
@@ -138,5 +138,5 @@ def test_a_policy_is_noticed_when_a_case_fails_without_it(tmp_path: Path) -> Non
     assert unnoticed(BUNDLE, [allow]) == ("level",)
     assert unnoticed(BUNDLE, [deny]) == ("read",)
     assert unnoticed(BUNDLE, [erring]) == ()
-    assert run_case(removed(BUNDLE, "level"), deny).verdict.allowed
-    assert run_case(removed(BUNDLE, "read"), allow).verdict.deny_kind is DenyKind.NOT_PERMITTED
+    assert run_case(BUNDLE.without("level"), deny).verdict.allowed
+    assert run_case(BUNDLE.without("read"), allow).verdict.deny_kind is DenyKind.NOT_PERMITTED

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.policy import guard
-from gateway.policy.guard import GuardError, check, check_schema, parse, refuse_reserved_keys
+from gateway.policy.guard import GuardError, check, check_schema, parse
 from tests.policy import builders as b
 
 HEAD = "permit (principal, action, resource) when { "
@@ -114,15 +114,3 @@ def test_whatever_passes_the_guard_can_be_parsed(parts: list[tuple[str, int]]) -
         cedarpy.policies_to_pst(text)  # alive, whatever it answers
     except ValueError:
         pass
-
-
-@pytest.mark.parametrize("key", ["__extn", "__entity", "__expr"])
-@pytest.mark.parametrize("wrap", [lambda v: v, lambda v: {"a": [1, {"b": v}]}, lambda v: ({"a": v},)])
-def test_a_reserved_key_is_refused_wherever_it_stands(key: str, wrap: object) -> None:
-    assert callable(wrap)
-    with pytest.raises(GuardError, match=f"reserved key `{key}`"):
-        refuse_reserved_keys(wrap({key: 1}))
-
-
-def test_other_keys_and_values_pass() -> None:
-    refuse_reserved_keys({"a": ["__extn", {"extn": None}], "b": 1.5})

@@ -21,7 +21,7 @@ def test_a_backup_opens_as_a_data_directory_and_its_chain_holds(database: Databa
     steps: list[str] = []
     counts = backup(database, tmp_path / "backup", steps.append)
     database.write(a_thing("later", row=a_row("2"))).result()
-    assert counts == {"log": 1, "schema_version": 1, "slices": 0, "things": 1}
+    assert counts == {"erased": 0, "log": 1, "schema_version": 1, "slices": 0, "things": 1}
     assert steps == ["checkpoint", "copy", "compare", "move"]
     assert {path.name: oct(path.stat().st_mode & 0o777) for path in (tmp_path / "backup").iterdir()} == {
         "peergate.duckdb": "0o600",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import duckdb
@@ -21,6 +22,48 @@ def test_a_new_data_directory_is_its_owners_alone(database: Database, data: Path
         "peergate.lock": "0o600",
         "peergate.mark": "0o600",
     }
+
+
+def test_a_directory_that_was_open_to_others_is_closed_to_them_and_all_its_files_are(data: Path, migrations: Path) -> None:
+    data.mkdir()
+    data.chmod(0o755)
+    before = os.umask(0o022)
+    try:
+        database = Database.create(data, migrations=migrations)
+        database.write(a_thing("kept")).result()
+        assert data.stat().st_mode & 0o777 == 0o700
+        assert {path.name: oct(path.stat().st_mode & 0o777) for path in data.iterdir()} == {
+            "peergate.duckdb": "0o600",
+            "peergate.duckdb.wal": "0o600",
+            "peergate.lock": "0o600",
+            "peergate.mark": "0o600",
+        }
+        database.close()
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o710, 0o702])
+def test_a_directory_that_is_open_to_others_is_refused_with_the_remedy(
+    database: Database, data: Path, migrations: Path, mode: int
+) -> None:
+    database.close()
+    data.chmod(mode)
+    with pytest.raises(StoreRefused, match=f"is open to other users of this machine: chmod 700 {data}"):
+        Database.open(data, migrations=migrations)
+    data.chmod(0o700)
+    Database.open(data, migrations=migrations).close()
+
+
+def test_a_database_whose_making_was_cut_short_is_made_whole_by_opening_it(data: Path, migrations: Path) -> None:
+    whole = (migrations / "0001_init.sql").read_text()
+    (migrations / "0001_init.sql").write_text(f"{whole} SELECT nothing;")
+    with pytest.raises(StoreRefused, match="cannot be opened"):
+        Database.create(data, migrations=migrations)
+    (migrations / "0001_init.sql").write_text(whole)
+    database = Database.open(data, migrations=migrations)
+    assert database.write(a_thing("kept")).result() == 0
+    database.close()
 
 
 def test_a_second_database_is_not_made_over_the_first(database: Database, data: Path, migrations: Path) -> None:

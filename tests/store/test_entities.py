@@ -88,8 +88,7 @@ approvals = st.builds(
     org_id=orgs,
     connection_id=st.none() | names,
     risk_tier=st.integers(1, 3),
-    status=st.sampled_from(["pending", "approved", "expired"]),
-    expires_at=st.sampled_from([NOW, NOW + HOUR]),
+    asked_by=st.none() | names,
 )
 credentials = st.builds(
     Credential, names, orgs, st.sampled_from(["Human", "Agent", "Platform"]), names, names, names, st.just(NOW), ends
@@ -132,7 +131,7 @@ def states(draw: st.DrawFn) -> State:
 def test_every_question_compiles_to_a_whole_slice_that_fits_the_schema(state: State, who: Caller, target: Target) -> None:
     entities, until = Compiler(state).compile(who, target, NOW)
     made = ENGINE.slice(*entities)
-    assert made.complete
+    assert made.missing == frozenset()
     assert {who.uid, uid_of(target)} <= made.uids
     assert until is None or until > NOW
 
@@ -146,7 +145,7 @@ def test_every_proposal_compiles_to_a_whole_slice_that_fits_the_schema(
     for proposal in (a_proposal(action), a_proposal(action, amount_usd="922337203685477.5807"), a_proposal(action, amount=1)):
         entity = proposal_entity(proposal, who.org_id, person_paused=paused)
         made = ENGINE.extend(ENGINE.slice(*entities), entity)
-        assert made.complete
+        assert made.missing == frozenset()
         assert {who.uid, entity.uid} <= made.uids
     assert until is None
 
@@ -258,7 +257,38 @@ def test_an_approval_of_a_connection_names_it_and_one_of_a_lost_connection_does_
     assert named == [EntityUid("PlatformConnection", "link"), None, None]
 
 
+def test_a_peer_of_any_type_names_the_connection_that_it_is_linked_to() -> None:
+    world = World()
+    world.state.put_connection(a_connection("link"))
+    for kind in PEER_TYPES:
+        named = [
+            _entity(world, a_peer("p", peer_type=kind, connection_id=link)).attrs.get("connection")
+            for link in ("link", "gone", None)
+        ]
+        assert named == [EntityUid("PlatformConnection", "link"), None, None]
+
+
+def test_the_data_directory_is_in_an_organisation_only_while_there_is_no_other() -> None:
+    world = World()
+    assert _entity(world, Installation()).parents == ()
+    world.state.orgs.pop("away")
+    assert _entity(world, Installation()).parents == (EntityUid("Org", HOME),)
+
+
 def test_only_the_key_of_a_human_has_a_holder() -> None:
     kinds = ("Human", "Agent", "Platform")
     holders = [_entity(World(), Credential("k", HOME, kind, "member", "", "", NOW, None)).attrs.get("holder") for kind in kinds]  # type: ignore[arg-type]
     assert holders == [EntityUid("Human", "member"), None, None]
+
+
+def test_what_the_state_keeps_of_a_target_is_what_is_current() -> None:
+    world = World()
+    compiler = Compiler(world.state)
+    before = a_connection("link")
+    assert compiler.current(before) == Missing("PlatformConnection", "link")
+    world.state.put_connection(before)
+    ended = a_connection("link", status="disconnected")
+    world.state.put_connection(ended)
+    assert compiler.current(before) is ended
+    assert compiler.current(a_peer("peer", "somebody else")) is world.peer
+    assert compiler.current(None) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -15,13 +16,14 @@ import pytest
 from gateway.store.backup import backup
 from gateway.store.db import Database
 from gateway.store.erase import rewrite
+from gateway.store.faults import StoreFailed
 from gateway.store.files import shred
 from gateway.store.log import verify
-from gateway.store.writer import Unit
+from gateway.store.writer import Unit, record
 from tests.store.samples import a_row, a_thing, logged, things
 
 MARKER = "a sentence that has to go "
-STEPS = ["link log", "checkpoint", "copy", "compare", "close", "link", "rename", "shred", "open"]
+STEPS = ["link log", "checkpoint", "copy", "compare", "close", "link", "rename", "open", "shred"]
 
 
 def fill(database: Database) -> None:
@@ -59,7 +61,7 @@ def test_what_was_deleted_is_found_before_and_not_after(data: Path, migrations: 
     assert MARKER.encode() not in database.files.database.read_bytes()
     assert MARKER.encode() not in uncompressed(database.files.database, tmp_path / "after")
     assert b"what stays" in (tmp_path / "after").read_bytes()
-    assert receipt.tables == {"log": 20, "schema_version": 1, "slices": 0, "things": 1}
+    assert receipt.tables == {"erased": 0, "log": 20, "schema_version": 1, "slices": 0, "things": 1}
     assert receipt.bytes_verified >= receipt.bytes_before
 
 
@@ -91,10 +93,35 @@ def test_a_rewrite_that_fails_leaves_a_store_that_goes_on(database: Database, st
             raise OSError(errno.ENOSPC, "no space left on device")
 
     fill(database)
-    with pytest.raises(OSError, match="no space left"):
-        rewrite(database, stop)
+    with database.files.wal.open("rb") as wal:
+        with pytest.raises(OSError, match="no space left"):
+            rewrite(database, stop)
+        assert leftovers(database) == set()
+        if not database.files.wal.exists():
+            assert set(wal.read()) == {0}
     assert things(database) == ["what stays"]
     assert database.write(a_thing("after")).result() == 1
+    assert rewrite(database).tables["things"] == 2
+    database.close()
+    assert MARKER.encode() not in database.files.database.read_bytes()
+    assert leftovers(database) == set()
+
+
+def leftovers(database: Database) -> set[str]:
+    """The names in the data directory that have no business there."""
+    files = database.files
+    return {path.name for path in files.data.iterdir()} - {path.name for path in (files.database, files.wal, files.lock, files.mark)}
+
+
+def test_a_copy_that_does_not_fit_on_the_disk_is_a_fault_of_the_store_and_the_next_one_is_made(
+    data: Path, migrations: Path
+) -> None:
+    command = [sys.executable, "-m", "tests.store.test_erase", data, migrations, "overflow"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    said, *names = done.stdout.splitlines()
+    assert said.startswith("the database cannot be copied: ")
+    assert said.endswith("File too large")
+    assert names == ["what stays", "peergate.duckdb", "peergate.lock", "peergate.mark"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -126,5 +153,28 @@ def die(data: Path, migrations: Path, step: str) -> None:
     rewrite(database, lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == step else None)
 
 
+def overflow(data: Path, migrations: Path) -> None:
+    """Rewrite a database twice, the first time while no file may grow to half its size, and say what came of it."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    database = Database.create(data, migrations=migrations)
+    fill(database)
+    database.write(record(*(a_row(f"{number}", details={"padding": os.urandom(5_000).hex()}) for number in range(500)))).result()
+    database.checkpoint().result()
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (database.files.database.stat().st_size // 2, most[1]))
+    try:
+        rewrite(database)
+    except StoreFailed as failed:
+        os.write(1, f"{failed}\n".encode())
+    resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    rewrite(database)
+    os.write(1, "".join(f"{name}\n" for name in (*things(database), *sorted(os.listdir(data)))).encode())
+    database.close()
+
+
 if __name__ == "__main__":
-    die(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+    match sys.argv[3]:
+        case "overflow":
+            overflow(Path(sys.argv[1]), Path(sys.argv[2]))
+        case step:
+            die(Path(sys.argv[1]), Path(sys.argv[2]), step)

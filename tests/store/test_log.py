@@ -12,11 +12,12 @@ from typing import Any
 import duckdb
 import pytest
 
+from gateway.model.evidence import LogRow
 from gateway.store.db import Database
-from gateway.store.log import ORIGIN, SELECTED, Head, Log, Verification, encode, line, verify
+from gateway.store.log import ORIGIN, SELECTED, Log, Verification, encode, line, verify
 from gateway.store.rows import Rows
 from gateway.store.writer import Unit, record
-from tests.store.samples import NOON, a_row
+from tests.store.samples import NOON, a_row, busy_writer
 
 ROWS = 12
 
@@ -140,31 +141,57 @@ def test_a_walk_that_starts_behind_a_missing_row_does_not_hold(outsider: duckdb.
     assert found(outsider, from_seq=6).broken_at_id == "row 6"
 
 
-def test_a_pruned_log_holds_from_its_anchor_on_and_from_no_other(outsider: duckdb.DuckDBPyConnection) -> None:
-    anchor = Head(4, found(outsider, limit=4).head_hash)
-    outsider.execute("DELETE FROM log WHERE seq <= 4")
-    assert found(outsider, anchor=anchor).verified == ROWS - 4
-    assert found(outsider, anchor=Head(4, "other")).broken_at_id == "row 5"
-    assert found(outsider, anchor=Head(5, anchor.hash)).broken_at_id == "row 5"
-
-
 def test_the_walk_goes_on_from_page_to_page(database: Database) -> None:
     database.write(record(*(a_row(f"row {number}") for number in range(2_500)))).result()
     assert database.read_sync(verify).verified == 2_500
 
 
-def test_a_slice_is_stored_once_and_again_after_it_was_dropped(database: Database) -> None:
-    def bodies(rows: Rows) -> list[tuple[Any, ...]]:
-        return rows.all("SELECT hash, body FROM slices ORDER BY hash")
+NAMING = {"h": '[{"uid":{"id":"gone","type":"Peer"}}]', "i": '[{"uid":{"id":"gone too","type":"Peer"}}]'}
+LATER = {"j": '[{"attrs":{"peers":[{"id":"other"},{"id":"gone"}]}}]', "k": '[{"attrs":{"name":"\\"id\\":\\"gone\\""}}]'}
 
-    with_slices = record(a_row(slices=("h", "i"), slice_bodies={"h": "[1]", "i": "[2]"}))
-    database.write(with_slices).result()
-    database.write(with_slices).result()
-    assert database.read_sync(bodies) == [("h", "[1]"), ("i", "[2]")]
-    assert database.write(Unit(lambda tx: tx.drop_slices(["h", "unknown"]), solo=True)).result() == 1
-    assert database.read_sync(bodies) == [("i", "[2]")]
-    database.write(with_slices).result()
-    assert database.read_sync(bodies) == [("h", "[1]"), ("i", "[2]")]
+
+def deciding_over(bodies: dict[str, str]) -> LogRow:
+    return a_row(slices=tuple(bodies), slice_bodies=bodies)
+
+
+def erasing(erased: str) -> Unit[int]:
+    return Unit(lambda tx: tx.erase_id(erased), solo=True)
+
+
+def kept(database: Database) -> list[str]:
+    """The hashes of the slices that are stored."""
+    return [digest for (digest,) in database.read_sync(lambda rows: rows.all("SELECT hash FROM slices ORDER BY hash"))]
+
+
+def test_a_slice_is_stored_once(database: Database) -> None:
+    for _ in range(2):
+        database.write(record(deciding_over(NAMING))).result()
+    assert database.read_sync(lambda rows: dict(rows.all("SELECT hash, body FROM slices"))) == NAMING
+
+
+def test_a_slice_that_names_what_was_erased_is_never_stored_again(database: Database, data: Path, migrations: Path) -> None:
+    database.write(record(deciding_over(NAMING))).result()
+    assert database.write(erasing("gone")).result() == 1
+    assert kept(database) == ["i"]
+    database.write(record(deciding_over(NAMING | LATER))).result()
+    assert kept(database) == ["i", "k"]
+    database.close()
+    reopened = Database.open(data, migrations=migrations)
+    reopened.write(record(deciding_over(NAMING | LATER))).result()
+    assert kept(reopened) == ["i", "k"]
+    reopened.close()
+
+
+def test_a_slice_that_was_noted_is_erased_with_the_others(database: Database) -> None:
+    with busy_writer(database):
+        database.note([deciding_over(NAMING)])
+        erased = database.write(erasing("gone"))
+    assert (erased.result(), kept(database)) == (1, ["i"])
+
+
+def test_a_slice_is_not_stored_by_the_transaction_that_erases_what_it_names(database: Database) -> None:
+    database.write(Unit(erasing("gone").run, log=(deciding_over(NAMING | LATER),))).result()
+    assert kept(database) == ["i", "k"]
 
 
 def test_the_memory_of_stored_slices_is_bounded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,8 @@ from tests.store.samples import a_thing
 COUNT = "SELECT count(*) FROM things"
 ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 11"
 
+HEAVY = "SELECT count(*) FROM (SELECT DISTINCT range::VARCHAR || repeat('x', 50) FROM range(3000000))"
+
 
 def count(rows: Rows) -> int:
     number: int = rows.value(COUNT)
@@ -73,6 +75,18 @@ def test_an_error_reaches_its_caller_and_the_reader_goes_on(database: Database) 
         with pytest.raises(ZeroDivisionError):
             database.read_sync(lambda _: 1 / 0)
     assert database.read_sync(count) == 0
+
+
+def test_a_query_that_cannot_spill_fails_alone(data: Path, migrations: Path) -> None:
+    database = Database.create(data, migrations=migrations, memory_limit="50MB")
+    database.files.spill.touch()  # where the directory would be made
+    reopened: list[int] = []
+    database.on_reopen(lambda _: reopened.append(1))
+    with pytest.raises(StoreFailed, match="IOException"):
+        database.read_sync(lambda rows: rows.value(HEAVY))
+    assert database.write(a_thing("after")).result() == 0
+    assert (database.read_sync(count), reopened) == (1, [])
+    database.close()
 
 
 def test_a_read_whose_caller_has_gone_is_left_out_and_a_full_queue_is_refused(database: Database) -> None:

@@ -76,7 +76,9 @@ def test_each_decision_goes_where_its_own_amount_belongs(store: Database, other_
     assert sweep(store, only_owed=True) == Swept()
 
 
-def test_a_fact_whose_band_lies_in_one_of_todays_moves_with_its_tombstones_and_its_dispute(store: Database, other_table: Any) -> None:
+def test_a_fact_whose_band_lies_in_one_of_todays_moves_with_its_tombstones_and_its_dispute(
+    store: Database, other_table: Any
+) -> None:
     change(store, *[event(f"e{n}", "60", "50-100") for n in range(3)])
     derive(store, key=key("50-100"))
     change(store, ("UPDATE facts SET disputed = true",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import threading
 from concurrent.futures import Future
@@ -12,13 +13,17 @@ from typing import Any
 import duckdb
 import pytest
 
+from gateway.model.evidence import LogRow
 from gateway.store.db import Database
 from gateway.store.faults import StoreBusy, StoreFailed
 from gateway.store.inbox import BATCH, LIMIT
-from gateway.store.log import verify
+from gateway.store.log import Head, verify
 from gateway.store.rows import Rows, Tx
 from gateway.store.writer import Unit, record
 from tests.store.samples import a_row, a_thing, busy_writer, logged, things, transaction
+
+
+REOPENED = 'store_reopened {"error":"FatalException","relaxed_rows_lost":0}'
 
 
 def dies(_: Tx) -> None:
@@ -163,6 +168,20 @@ def test_notes_survive_a_bad_unit_they_ride_with(database: Database) -> None:
     assert logged(database) == ["note"]
 
 
+def test_notes_have_no_part_in_the_transaction_of_a_solo_unit(database: Database) -> None:
+    runs: list[int] = []
+
+    def run(tx: Tx) -> None:
+        runs.append(tx.value("SELECT count(*) FROM log"))
+        raise LookupError("nothing there")
+
+    with busy_writer(database):
+        database.note([a_row("note")])
+        alone = database.write(Unit(run, solo=True))
+    assert isinstance(alone.exception(), LookupError)
+    assert (runs, logged(database)) == ([1], ["note"])
+
+
 def test_notes_are_on_disk_before_an_exclusive_function_runs(database: Database) -> None:
     with busy_writer(database):
         database.note([a_row("note")])
@@ -203,6 +222,13 @@ def test_an_exclusive_function_gives_its_error_to_its_caller(database: Database)
     assert database.write(a_thing("later")).result() == 0
 
 
+def test_a_change_cannot_be_cancelled_once_it_is_queued(database: Database) -> None:
+    with busy_writer(database):
+        future = database.write(a_thing("kept"))
+        assert not future.cancel()
+    assert (future.result(), things(database)) == (0, ["kept"])
+
+
 def test_a_change_happens_though_its_caller_is_cancelled(database: Database) -> None:
     async def scenario() -> None:
         with busy_writer(database):
@@ -231,22 +257,71 @@ def test_when_the_instance_dies_what_waits_fails_and_the_store_goes_on_with_anot
     reloaded: list[Any] = []
     database.on_reopen(lambda rows: reloaded.append((database.healthy, rows.value("SELECT count(*) FROM things"))))
     with busy_writer(database):
-        database.note([a_row("lost")])
-        waiting: list[Future[Any]] = [
-            database.write(Unit(dies)),
-            database.write(a_thing("x", row=a_row("2"))),
-            database.write(a_thing("y", solo=True)),
-        ]
-    for future in waiting:
+        database.note([a_row("note")])
+        under_way: list[Future[Any]] = [database.write(Unit(dies)), database.write(a_thing("x", row=a_row("2")))]
+        waiting = database.write(a_thing("y", row=a_row("3"), solo=True))
+    for future in under_way:
         assert isinstance(future.exception(), StoreFailed)
-    assert (database.healthy, reloaded) == (True, [(False, 1)])
-    assert database.write(a_thing("after", row=a_row("3"))).result() == 1
-    last = "SELECT action, details FROM log WHERE seq = 2"
-    assert database.read_sync(lambda rows: rows.one(last)) == (
-        "store_reopened",
-        '{"error":"FatalException","relaxed_rows_lost":1}',
-    )
-    assert database.read_sync(verify).verified == 3
+    assert (database.healthy, reloaded, waiting.result()) == (True, [(False, 1)], 1)
+    assert database.write(a_thing("after", row=a_row("4"))).result() == 2
+    assert story(database) == ["1", "note", REOPENED, "3", "4"]
+    assert database.read_sync(verify).verified == 5
+
+
+def story(database: Database) -> list[str]:
+    """The log: ids of decisions, and audit events with their details."""
+    log = database.read_sync(lambda rows: rows.all("SELECT kind, id, action, details FROM log ORDER BY seq"))
+    return [f"{action} {details}" if kind == "audit" else row_id for kind, row_id, action, details in log]
+
+
+def test_notes_that_wait_when_the_instance_dies_are_written_afterwards(database: Database) -> None:
+    def note_and_die(tx: Tx) -> None:
+        database.note([a_row("waiting")])
+        dies(tx)
+
+    with busy_writer(database):
+        database.note([a_row("riding")])
+        died = database.write(Unit(note_and_die))
+    assert isinstance(died.exception(), StoreFailed)
+    database.write(record(a_row("after"))).result()
+    assert story(database) == ["riding", REOPENED, "waiting", "after"]
+
+
+def test_notes_that_are_committed_when_the_instance_dies_are_not_written_twice(database: Database) -> None:
+    with busy_writer(database):
+        database.note([a_row("note")])
+        died = database.write(Unit(dies, solo=True))
+    assert isinstance(died.exception(), StoreFailed)
+    assert story(database) == ["note", REOPENED]
+
+
+def test_a_note_that_the_database_refuses_is_counted_as_lost(database: Database) -> None:
+    database.write(record(a_row("first"))).result()
+    with busy_writer(database):
+        database.note([a_row("note", data_version=1 << 80)])
+        with_it = database.write(record(a_row("with it")))
+    assert isinstance(with_it.exception(), StoreFailed)
+    database.write(record(a_row("after"))).result()
+    assert [line.partition(" ")[0] for line in story(database)] == ["first", "store_reopened", "after"]
+    assert '"relaxed_rows_lost":1' in story(database)[1]
+
+
+def test_what_the_log_shows_to_have_happened_is_acknowledged_though_the_mark_failed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails_once(_: Head) -> None:
+        monkeypatch.undo()
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    published: list[int] = []
+    database.on_reopen(lambda rows: published.append(rows.value("SELECT count(*) FROM things")))
+    with busy_writer(database):
+        monkeypatch.setattr(database._mark, "write", fails_once)
+        database.note([a_row("note")])
+        futures = [database.write(a_thing(name, row=a_row(name))) for name in ("one", "two")]
+    assert [future.result() for future in futures] == [0, 1]
+    assert (published, things(database)) == ([2], ["one", "two"])
+    assert story(database) == ["note", "one", "two", 'store_reopened {"error":"OSError","relaxed_rows_lost":0}']
 
 
 def test_a_reader_that_sees_the_instance_die_has_it_opened_again(database: Database) -> None:
@@ -262,7 +337,10 @@ def test_a_reader_that_sees_the_instance_die_has_it_opened_again(database: Datab
     assert database.write(a_thing("after")).result() == 0
 
 
-def test_what_could_not_be_published_is_not_acknowledged_and_memory_is_loaded_again(database: Database) -> None:
+@pytest.mark.parametrize("log", [(), (a_row(),)])
+def test_what_could_not_be_published_is_acknowledged_once_memory_is_loaded_again(
+    database: Database, log: tuple[LogRow, ...]
+) -> None:
     loaded: list[list[str]] = []
     database.on_reopen(lambda rows: loaded.append([name for (name,) in rows.all("SELECT name FROM things")]))
 
@@ -270,7 +348,7 @@ def test_what_could_not_be_published_is_not_acknowledged_and_memory_is_loaded_ag
         tx.run("INSERT INTO things VALUES ('committed', 0, NULL)")
         tx.after_commit(lambda: 1 / 0)  # type: ignore[arg-type]
 
-    assert isinstance(database.write(Unit(run)).exception(), StoreFailed)
+    assert database.write(Unit(run, log=log)).exception() is None
     assert database.write(a_thing("after")).result() == 1
     assert loaded == [["committed"]]
 
@@ -280,22 +358,51 @@ def test_without_the_mark_on_disk_nothing_is_acknowledged_and_the_store_stays_do
     with open("/dev/full", "r+b", buffering=0) as full:
         os.dup2(full.fileno(), int(mark.name))
     failed = database.write(record(a_row()))
-    assert "could not be opened again" in str(failed.exception())
-    assert not database.healthy
+    assert "may have happened; it could not be opened again" in str(failed.exception())
+    assert (database.healthy, database.lost) == (False, True)
     with pytest.raises(StoreFailed):
         database.write(a_thing("late"))
+    with pytest.raises(StoreFailed):
+        database.note([a_row()])
+    with pytest.raises(StoreFailed):
+        database.read_sync(lambda rows: rows.value("SELECT 1"))
 
 
-def test_a_database_that_vanished_is_not_replaced_by_an_empty_one(database: Database) -> None:
+def test_reads_that_wait_when_the_store_stays_down_fail(database: Database) -> None:
     database.write(record(a_row())).result()
+    go = threading.Event()
+    under_way = [database._readers.submit(lambda _: go.wait(), snapshot=False) for _ in range(2)]
+    while database._readers._queue:
+        pass
+    waiting = database._readers.submit(lambda _: None, snapshot=False)
 
     def vanish(_: Tx) -> None:
         database.files.database.unlink()
         database.files.wal.unlink()
         raise duckdb.FatalException("gone")
 
-    assert "records are missing" in str(database.write(Unit(vanish)).exception())
+    lost = database.write(Unit(vanish))
+    while database._readers._cursors:
+        pass
+    go.set()
+    assert [future.result() for future in under_way] == [True, True]
+    for failed in (waiting, lost):
+        assert "could not be opened again" in str(failed.exception())
+    database.close()
+
+
+@pytest.mark.parametrize("rows", [(), (a_row(),)])
+def test_a_database_that_vanished_is_not_replaced_by_an_empty_one(database: Database, rows: tuple[LogRow, ...]) -> None:
+    database.write(record(*rows)).result()
+
+    def vanish(_: Tx) -> None:
+        database.files.database.unlink()
+        database.files.wal.unlink(missing_ok=True)
+        raise duckdb.FatalException("gone")
+
+    assert "its file is gone" in str(database.write(Unit(vanish)).exception())
     assert not database.healthy
+    assert not database.files.database.exists()
 
 
 def test_a_function_that_leaves_the_database_closed_costs_the_next_unit_and_no_other(database: Database) -> None:

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,13 @@ from starlette.types import Message
 from gateway.authn.authenticator import Authenticator
 from gateway.errors import Conflict, NotFound
 from gateway.operations.call import Call, Services
+from gateway.operations.fields import stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.registry import OPERATIONS as PRODUCT
 from gateway.store.db import Database
 from gateway.web import app as app_module
-from gateway.web.answer import answer
 from gateway.web.app import Surface, create_app
-from tests.builders import Client, Gateway
+from tests.builders import Client, Gateway, done
 
 WORDS = "what a person wrote"
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -69,6 +70,7 @@ def an_operation(run: Any, method: str, path: str, **more: Any) -> Operation:
 OPERATIONS = (
     an_operation(mirror, "GET", "/t/mirror/{id}/facts/{key}", query=("a", "b")),
     an_operation(mirror, "POST", "/t/mirror", fields=("a", "b"), query=("a",)),
+    an_operation(mirror, "POST", "/t/large", fields=("a",), body_bytes=512 * 1024),
     an_operation(mirror, "PUT", "/t/strict", fields=("a", "b"), query=("a",), strict=True),
     an_operation(mirror, "POST", "/access/v1/mirror", fields=("a",)),
     an_operation(forgetful, "GET", "/t/forgetful"),
@@ -344,5 +346,47 @@ def test_a_client_that_leaves_while_sending_gets_no_answer_and_leaves_no_record(
     assert sent == []
 
 
-def test_a_fraction_of_a_payload_goes_out_as_the_number_it_came_in_as() -> None:
-    assert answer(200, {"a": Decimal("0.10"), "b": Decimal("1e2"), "c": "é"}).body == '{"a":0.1,"b":100,"c":"é"}'.encode()
+def slowly(gateway: Gateway, client: Client, path: str, body: bytes, meanwhile: Callable[[], object]) -> int:
+    """The status of a request whose body ends after something else has happened."""
+    app = create_app(gateway.services, (*OPERATIONS, *PRODUCT))
+    statuses: list[int] = []
+    parts = [(body[:1], True), (body[1:], False)]
+
+    async def receive() -> Message:
+        part, more = parts.pop(0)
+        if not more:
+            await asyncio.to_thread(meanwhile)
+        return {"type": "http.request", "body": part, "more_body": more}
+
+    async def send(message: Message) -> None:
+        statuses.extend([message["status"]] if "status" in message else [])
+
+    headers = [(b"authorization", f"Bearer {client.key}".encode()), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"", "client": None}
+    asyncio.run(app({**scope, "headers": headers}, receive, send))
+    [status] = statuses
+    return status
+
+
+def test_a_lease_that_ends_while_a_body_arrives_has_ended(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    peer = gateway.peer()
+    lease = {"agent_id": agent.id, "observer_expires_at": stamp(gateway.clock.now + timedelta(seconds=10))}
+    done(gateway.owner.put(f"/v1/peers/{peer['id']}/observers", {"observers": [lease]}), 200)
+    posting = (gateway, agent, f"/v1/peers/{peer['id']}/events", b'{"event_type": "message", "content": {}}')
+    assert slowly(*posting, lambda: gateway.clock.advance(timedelta(seconds=9))) == 201
+    assert slowly(*posting, lambda: gateway.clock.advance(timedelta(seconds=1))) == 403
+
+
+def test_a_key_that_is_revoked_while_a_body_arrives_is_no_good(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    rotate = f"/v1/agents/{agent.id}/rotate-key"
+    assert slowly(gateway, agent, "/t/mirror", b"{}", lambda: done(gateway.owner.post(rotate), 200)) == 401
+
+
+def test_an_operation_may_take_larger_bodies_than_others(gateway: Gateway) -> None:
+    large = {"a": "x" * 300_000}
+    owner = over(gateway)
+    assert [owner.post(path, large).status_code for path in ("/t/mirror", "/t/large")] == [413, 201]
+    refused = owner.post("/t/large", {"a": "x" * 600_000})
+    assert (refused.status_code, refused.json()["detail"]) == (413, "the body is over the limit of 512 KiB")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
+from gateway.store.faults import StoreFailed
+from gateway.store.rows import Tx
 from gateway.store.writer import Unit
 from tests.builders import Gateway
 
@@ -28,11 +32,28 @@ def test_a_derivation_that_is_owed_shows_as_degraded(gateway: Gateway) -> None:
     assert gateway.http.get("/health").json() == {"status": "ok"}
 
 
+def test_a_database_that_is_lost_is_failing(tmp_path: Path) -> None:
+    gateway = Gateway(tmp_path / "data")
+    database = gateway.services.database
+
+    def vanish(_: Tx) -> None:
+        database.files.database.unlink()
+        database.files.wal.unlink(missing_ok=True)
+        raise duckdb.FatalException("gone")
+
+    assert isinstance(database.write(Unit(vanish)).exception(), StoreFailed)
+    for _ in range(2):
+        made = gateway.http.get("/health")
+        assert (made.status_code, made.json()) == (503, {"status": "failing"})
+    assert gateway.owner.get("/v1/audit/verify").status_code == 503
+    gateway.close()
+
+
 def test_a_wrong_credential_is_a_401(gateway: Gateway) -> None:
     assert gateway.http.get("/health", headers={"Authorization": "Bearer x"}).status_code == 401
 
 
-@pytest.mark.parametrize("role", ["owner", "admin", "security", "auditor"])
+@pytest.mark.parametrize("role", ["owner", "admin", "auditor"])
 def test_who_may_read_audit_events_sees_what_is_behind_it(gateway: Gateway, role: str) -> None:
     services = gateway.services
     assert getattr(gateway, role).get("/health").json() == {
@@ -46,8 +67,8 @@ def test_who_may_read_audit_events_sees_what_is_behind_it(gateway: Gateway, role
     assert last_decision(gateway) == ("audit.list", "allow")
 
 
-def test_a_member_and_an_agent_see_the_word_and_leave_a_denial(gateway: Gateway) -> None:
-    for client in (gateway.member, gateway.agent()):
+def test_everybody_else_sees_the_word_and_leaves_a_denial(gateway: Gateway) -> None:
+    for client in (gateway.security, gateway.member, gateway.agent()):
         made = client.get("/health")
         assert (made.status_code, made.json()) == (200, {"status": "ok"})
         assert last_decision(gateway) == ("audit.list", "deny")

@@ -111,6 +111,34 @@ def test_it_stops_cleanly_within_five_seconds_with_everything_answered_on_disk(
     assert found == [(f"r{index}",) for index in range(20)]
 
 
+LOSE = """
+import duckdb
+from gateway.store.writer import Unit
+
+def vanish(tx):
+    services.database.files.database.unlink()
+    services.database.files.wal.unlink(missing_ok=True)
+    raise duckdb.FatalException("the disk is gone")
+
+async def lose():
+    await services.database.awrite(Unit(vanish))
+
+sweeps = [Sweep("losing", timedelta(days=1), lose)]
+"""
+
+
+def test_it_stops_with_a_sentence_when_its_database_is_lost(tmp_path: Path) -> None:
+    create_data(tmp_path / "data")
+    head, _, tail = SERVE.partition("serve(\n")
+    script = head + LOSE + "serve(\n" + tail.replace('[Sweep("failing", timedelta(milliseconds=200), sweep)]', "sweeps")
+    command = [sys.executable, "-c", script, str(tmp_path / "data"), "durable"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, "stopped" in done.stdout) == (1, False)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("gateway.web.server.StoreLost: the server has stopped, because the database has failed: the disk is gone")
+    assert "it could not be opened again: " in last
+
+
 def test_an_answer_names_no_server_software(server: Process) -> None:
     made = server.get("/health")
     assert sorted(made.headers) == [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
+import pytest
+
 from gateway.store.rows import Tx
 from gateway.store.writer import Unit
 from gateway.web.sweeps import sweeps
@@ -41,6 +43,37 @@ def test_an_event_of_ninety_days_is_buried(gateway: Gateway) -> None:
     sweep(gateway)
     assert stored(gateway, "SELECT count(*) FROM events") == [(0,)]
     assert stored(gateway, "SELECT kind, count(*) FROM provenance GROUP BY kind") == [("tombstone", 3)]
+
+
+def test_what_was_buried_is_not_left_in_the_write_ahead_log(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    learn(agent, gateway.peer(observers=[agent]), 3)
+    gateway.clock.advance(timedelta(days=90))
+    wal = gateway.services.database.files.wal
+    assert wal.stat().st_size > 0
+    sweep(gateway)
+    assert not wal.exists()
+
+
+def test_writers_get_their_turn_during_a_large_burial(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.store.sweep.BURIED_CHUNK", 1)
+    agent = gateway.agent()
+    for person in (gateway.member, gateway.owner):
+        learn(agent, gateway.peer(person, observers=[agent]), 3)
+    gateway.clock.advance(timedelta(days=90))
+    database = gateway.services.database
+    left: list[int] = []
+
+    async def write_meanwhile(sweeping: asyncio.Future[object]) -> None:
+        while not sweeping.done():
+            left.append(await database.awrite(Unit(lambda tx: tx.value("SELECT count(*) FROM events"))))
+
+    async def both() -> None:
+        sweeping = asyncio.gather(*(each.run() for each in sweeps(gateway.services) if each.name == "retention"))
+        await write_meanwhile(sweeping)
+
+    asyncio.run(both())
+    assert 3 in left
 
 
 def test_a_derivation_that_is_owed_is_done(gateway: Gateway) -> None:

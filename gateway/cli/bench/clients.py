@@ -46,7 +46,7 @@ def send(clients: Clients, url: str, requests: Sequence[Request], seconds: float
     """Keep eight connections busy with these requests, in turn, for some seconds.
 
     Raises:
-        CommandError: something was answered with anything but success.
+        CommandError: nothing was answered with success, or something with neither that nor `503`.
     """
     return _wrk(url, requests, seconds) if clients == "wrk" else _own(url, requests, seconds)
 
@@ -92,15 +92,23 @@ def _wrk(url: str, requests: Sequence[Request], seconds: float) -> Load:
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own words
         elapsed, busy = time.perf_counter() - start, _children() - busy
     said = done.stdout
-    if done.returncode or "Non-2xx" in said or "Socket errors" in said:
+    answers, refused = int(_found(r"(\d+) requests in", said)[0]), _refused(said)
+    if done.returncode or refused == answers or "Socket errors" in said:
         raise CommandError(f"the load did not go through: {said}{done.stderr}")
     return Load(
-        answers=int(_found(r"(\d+) requests in", said)[0]),
-        per_second=float(_found(r"Requests/sec:\s+([\d.]+)", said)[0]),
+        answers=answers - refused,
+        per_second=float(_found(r"Requests/sec:\s+([\d.]+)", said)[0]) * (answers - refused) / answers,
         p50_ms=_latency("50%", said),
         p99_ms=_latency("99%", said),
+        refused=refused,
         clients_busy=busy / elapsed,
     )
+
+
+def _refused(said: str) -> int:
+    """How many answers were no success; which ones, `wrk` does not say."""
+    found = re.search(r"Non-2xx or 3xx responses: (\d+)", said)
+    return int(found[1]) if found is not None else 0
 
 
 def _lua(request: Request) -> str:

@@ -99,6 +99,7 @@ def _shown(name: str, target: _Target) -> dict[str, object]:
         f"{name}_per_second": load.per_second,
         f"{name}_p50_ms": load.p50_ms,
         f"{name}_p99_ms": load.p99_ms,
+        f"{name}_refused": load.refused,
         f"{name}_clients_busy": load.clients_busy,
     }
     return shown | ({f"{name}_processor_us": median(target.processor)} if target.processor else {})

@@ -1,7 +1,8 @@
 """Load: requests over keep-alive connections from a process of its own, each connection one request at a time.
 
 Run as a module it reads a `Job` as JSON from standard input and prints what it measured. Nothing is parsed beyond what is
-needed to know that an answer is whole and is a 200, so that the clients are not what is measured.
+needed to know that an answer is whole and what it is, so that the clients are not what is measured. A server that says to
+come back later (503) is asked again, and that is counted; any other answer than 200 ends the measurement.
 """
 
 from __future__ import annotations
@@ -40,12 +41,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What came back: how many answers, how many a second, and their times; and how busy the clients were (1 is wholly)."""
+    """What came back: how many answers, how many a second, and their times; how many were 503 instead, of which there are
+    no times; and how busy the clients were (1 is wholly).
+    """
 
     answers: float
     per_second: float
     p50_ms: float
     p99_ms: float
+    refused: float
     clients_busy: float
 
 
@@ -59,6 +63,7 @@ class _Run:
         self._open = CONNECTIONS
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.times: list[float] = []
+        self.refused = 0
 
     def request(self) -> bytes | None:
         """The next one to send, or None when it is time to stop."""
@@ -101,10 +106,13 @@ class _Connection(asyncio.Protocol):
             self._received = received
             return
         self._received = b""
-        if not received.startswith(b"HTTP/1.1 200 "):
+        if received.startswith(b"HTTP/1.1 200 "):
+            self._run.times.append(perf_counter() - self._sent_at)
+        elif received.startswith(b"HTTP/1.1 503 "):
+            self._run.refused += 1
+        else:
             self._run.fail(received[:500].decode("utf-8", "replace"))
             return
-        self._run.times.append(perf_counter() - self._sent_at)
         self._send()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -122,7 +130,7 @@ class _Connection(asyncio.Protocol):
 
 
 async def load(url: str, requests: list[Request], seconds: float) -> Load:
-    """Send requests in turn for some seconds; raise RuntimeError with the answer for one that is not a 200."""
+    """Send requests in turn for some seconds; raise RuntimeError with an answer that is neither 200 nor 503, or without any."""
     address = urlsplit(url)
     host, port = address.hostname or "", address.port or 80
     start, busy = perf_counter(), process_time()
@@ -133,11 +141,14 @@ async def load(url: str, requests: list[Request], seconds: float) -> Load:
     await run.ended
     elapsed = perf_counter() - start
     times = sorted(run.times)
+    if not times:
+        raise RuntimeError("no request was answered with success")
     return Load(
         answers=len(times),
         per_second=len(times) / elapsed,
         p50_ms=times[len(times) // 2] * 1e3,
         p99_ms=times[len(times) * 99 // 100] * 1e3,
+        refused=run.refused,
         clients_busy=(process_time() - busy) / elapsed,
     )
 

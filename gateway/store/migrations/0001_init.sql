@@ -92,8 +92,9 @@ CREATE TABLE provenance (
 CREATE TABLE suppressions (peer_id VARCHAR, fact_key VARCHAR, "at" TIMESTAMP NOT NULL, by_user VARCHAR NOT NULL, PRIMARY KEY (peer_id, fact_key));
 
 -- approvals ---------------------------------------------------------------------------------------------------------
+-- `asked_by` is the human who asked, where the agent did not.
 CREATE TABLE approvals (
-  id VARCHAR PRIMARY KEY, org_id VARCHAR NOT NULL, agent_id VARCHAR NOT NULL, user_id VARCHAR NOT NULL,
+  id VARCHAR PRIMARY KEY, org_id VARCHAR NOT NULL, agent_id VARCHAR NOT NULL, asked_by VARCHAR, user_id VARCHAR NOT NULL,
   connection_id VARCHAR, action VARCHAR NOT NULL, target_type VARCHAR NOT NULL, target_id VARCHAR NOT NULL,
   risk_tier BIGINT NOT NULL, declared_risk_tier BIGINT, status VARCHAR NOT NULL,
   summary VARCHAR NOT NULL, human_summary VARCHAR, payload VARCHAR NOT NULL, payload_hash VARCHAR NOT NULL,
@@ -112,6 +113,9 @@ CREATE TABLE log (
 );
 
 CREATE TABLE slices (hash VARCHAR PRIMARY KEY, body VARCHAR NOT NULL);
+
+-- Ids of what was erased: a slice that names one is never stored again.
+CREATE TABLE erased (id VARCHAR PRIMARY KEY);
 
 -- Every bundle that has decided, by hash: what is needed to decide again.
 CREATE TABLE bundles (hash VARCHAR PRIMARY KEY, body VARCHAR NOT NULL, loaded_at TIMESTAMP NOT NULL);

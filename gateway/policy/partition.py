@@ -1,0 +1,57 @@
+"""Partitions: the policies that could match one action, because Cedar evaluates every policy that it is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import cedarpy
+from cedarpy import pst
+
+from gateway.model.entity import EntityUid
+
+
+def groups(schema: cedarpy.Schema) -> dict[EntityUid, frozenset[EntityUid]]:
+    """Returns each action with itself and every group that it is in: Cedar puts them into any slice, closed over parents."""
+    actions = json.loads(str(cedarpy.Entities.from_json_str("[]", schema)))
+    return {
+        EntityUid(**action["uid"]): frozenset(EntityUid(**uid) for uid in (action["uid"], *action["parents"]))
+        for action in actions
+    }
+
+
+def members(
+    trees: Mapping[str, pst.Template], names: Mapping[str, EntityUid], within: Mapping[EntityUid, frozenset[EntityUid]]
+) -> dict[str, tuple[str, ...]]:
+    """Returns, for each name of an action, the ids of the policies that could match it, forbids too; `within` is `groups`."""
+    targets = {id_: _targets(tree.action) for id_, tree in trees.items()}
+    return {
+        name: tuple([id_ for id_, named in targets.items() if named is None or not named.isdisjoint(within[uid])])
+        for name, uid in names.items()
+    }
+
+
+def build(
+    members: Mapping[str, tuple[str, ...]],
+    trees: Mapping[str, pst.Template],
+    built: Mapping[tuple[str, ...], cedarpy.PolicySet | None],
+) -> Mapping[str, cedarpy.PolicySet | None]:
+    """Returns the policies of each action as one set; what is `built` already, or of the same members, is built once."""
+    known: dict[tuple[str, ...], cedarpy.PolicySet | None] = {**built, (): None}
+    for ids in members.values():
+        if ids not in known:
+            chosen = pst.PolicySet({}, {id_: trees[id_] for id_ in ids}, ())
+            known[ids] = cedarpy.PolicySet.from_pst(chosen, release_gil=True)
+    return MappingProxyType({action: known[ids] for action, ids in members.items()})
+
+
+def _targets(constraint: pst.ActionConstraint) -> frozenset[EntityUid] | None:
+    """Returns the actions and groups that a policy names; `None` stands for any action.
+
+    An `action ==` that names a group is taken for the group: such a policy is in more partitions than it needs to be.
+    """
+    if isinstance(constraint, pst.ScopeAny):
+        return None
+    named = (constraint.entity,) if isinstance(constraint, pst.ActionEq) else constraint.entities
+    return frozenset(EntityUid(str(entity.type), entity.id) for entity in named)

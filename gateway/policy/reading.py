@@ -1,0 +1,27 @@
+"""What a set of policies reads of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+
+import cedarpy
+from cedarpy import pst
+
+
+def reads_context(policies: cedarpy.PolicySet) -> bool:
+    """Whether any condition of any policy mentions the context; where none does, no context can change a decision."""
+    return any(isinstance(node, pst.Var) and node.name == "context" for node in _nodes(policies.to_pst()))
+
+
+def _nodes(root: object) -> Iterator[object]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if is_dataclass(node):
+            waiting.extend(getattr(node, field.name) for field in fields(node))
+        elif isinstance(node, Mapping):
+            waiting.extend(node.values())
+        elif isinstance(node, tuple):
+            waiting.extend(node)

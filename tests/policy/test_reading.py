@@ -1,0 +1,65 @@
+"""What a request needs validating for, and whether its context is read at all."""
+
+from __future__ import annotations
+
+from gateway.model.decision import DenyKind, Query
+from gateway.model.entity import Entity, EntityUid, Value
+from gateway.policy.bundle import Bundle
+from gateway.policy.engine import PolicyEngine
+
+SCHEMA = """
+entity User;
+entity Doc;
+entity Level enum ["low", "high"];
+action "see", "edit" appliesTo { principal: User, resource: [Doc, Level], context: { late: Bool } };
+"""
+PLAIN = SCHEMA.replace('entity Level enum ["low", "high"];', "entity Level;")
+READING = """
+@id("see") @reason("s") permit(principal, action == Action::"see", resource);
+@id("edit") @reason("s") permit(principal, action == Action::"edit", resource) when { !context.late };
+"""
+ANN, DOC = EntityUid("User", "ann"), EntityUid("Doc", "one")
+
+
+def engine(schema: str = PLAIN) -> PolicyEngine:
+    return PolicyEngine(Bundle.from_text(schema, {"a.cedar": READING}, house_rules=False), salt=b"s")
+
+
+def decided(over: PolicyEngine, action: str, context: dict[str, Value], resource: EntityUid = DOC) -> tuple[bool, DenyKind | None]:
+    verdict = over.decide(Query(ANN, action, resource, context), over.slice(Entity(ANN), Entity(resource)))
+    return verdict.allowed, verdict.deny_kind
+
+
+def test_a_policy_that_reads_the_context_sees_it_every_time() -> None:
+    over = engine()
+    answers = [decided(over, "edit", {"late": late}) for late in (False, True, False, True)]
+    assert answers == [(True, None), (False, DenyKind.NOT_PERMITTED)] * 2
+
+
+def test_an_invalid_context_is_invalid_also_after_valid_ones() -> None:
+    over = engine()
+    for action in ("see", "edit"):
+        assert decided(over, action, {"late": True})[1] is not DenyKind.INVALID_REQUEST
+        assert decided(over, action, {"late": "yes"}) == (False, DenyKind.INVALID_REQUEST)
+        assert decided(over, action, {}) == (False, DenyKind.INVALID_REQUEST)
+
+
+def test_a_type_that_the_action_does_not_apply_to_is_invalid_also_after_valid_ones() -> None:
+    over = engine()
+    assert decided(over, "see", {"late": True}) == (True, None)
+    user_as_resource = over.decide(Query(ANN, "see", ANN, {"late": True}), over.slice(Entity(ANN)))
+    assert user_as_resource.deny_kind is DenyKind.INVALID_REQUEST
+
+
+def test_with_enumerated_ids_nothing_is_remembered_as_valid() -> None:
+    over = engine(SCHEMA)
+    decided(over, "see", {"late": True}, EntityUid("Level", "low"))
+    assert over._valid == set()
+    assert engine()._valid == set()
+
+
+def test_what_is_remembered_as_valid_is_bounded() -> None:
+    over = engine()
+    over._valid.update(("see", "User", "Doc", str(number)) for number in range(4_097))
+    decided(over, "see", {"late": True})
+    assert len(over._valid) == 1
