@@ -110,13 +110,14 @@ def test_a_rewrite_that_fails_leaves_a_store_that_goes_on(database: Database, st
 def leftovers(database: Database) -> set[str]:
     """The names in the data directory that have no business there."""
     files = database.files
-    return {path.name for path in files.data.iterdir()} - {path.name for path in (files.database, files.wal, files.lock, files.mark)}
+    belonging = {files.database, files.wal, files.lock, files.mark}
+    return {path.name for path in files.data.iterdir() if path not in belonging}
 
 
 def test_a_copy_that_does_not_fit_on_the_disk_is_a_fault_of_the_store_and_the_next_one_is_made(
     data: Path, migrations: Path
 ) -> None:
-    command = [sys.executable, "-m", "tests.store.test_erase", data, migrations, "overflow"]
+    command = [sys.executable, "-m", "tests.store.test_erase", str(data), str(migrations), "overflow"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     said, *names = done.stdout.splitlines()
     assert said.startswith("the database cannot be copied: ")

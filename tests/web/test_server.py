@@ -135,8 +135,10 @@ def test_it_stops_with_a_sentence_when_its_database_is_lost(tmp_path: Path) -> N
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, "stopped" in done.stdout) == (1, False)
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("gateway.web.server.StoreLost: the server has stopped, because the database has failed: the disk is gone")
-    assert "it could not be opened again: " in last
+    assert last == (
+        "gateway.web.server.StoreLost: the server has stopped, because the database has failed: the disk is gone; "
+        "it could not be opened again: its file is gone"
+    )
 
 
 def test_an_answer_names_no_server_software(server: Process) -> None:
