@@ -79,9 +79,7 @@ def test_cedars_own_ids_are_ours_so_that_positions_say_nothing() -> None:
 def test_an_id_that_stands_twice_is_refused_though_cedarpy_takes_it() -> None:
     assert len(cedarpy.PolicySet.from_str(READ + READ)) == 2
 
-    assert findings({"read.cedar": READ + "\n" + READ}) == [
-        "read.cedar:10: `read`: is also the id of read.cedar:1"
-    ]
+    assert findings({"read.cedar": READ + "\n" + READ}) == ["read.cedar:10: `read`: is also the id of read.cedar:1"]
 
 
 def test_a_policy_is_in_the_partition_of_every_action_it_could_match() -> None:

@@ -25,7 +25,9 @@ def engine(schema: str = PLAIN) -> PolicyEngine:
     return PolicyEngine(Bundle.from_text(schema, {"a.cedar": READING}, house_rules=False), salt=b"s")
 
 
-def decided(over: PolicyEngine, action: str, context: dict[str, Value], resource: EntityUid = DOC) -> tuple[bool, DenyKind | None]:
+def decided(
+    over: PolicyEngine, action: str, context: dict[str, Value], resource: EntityUid = DOC
+) -> tuple[bool, DenyKind | None]:
     verdict = over.decide(Query(ANN, action, resource, context), over.slice(Entity(ANN), Entity(resource)))
     return verdict.allowed, verdict.deny_kind
 
