@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from gateway.model.decision import DenyKind, Query, Reason, Verdict
 from gateway.model.entity import Entity, EntityUid, Value
 from gateway.model.evidence import LogRow
 from gateway.model.grant import Basis, Grant, Session
+from gateway.model.ids import new_id
 from gateway.model.proposal import Proposal
 from gateway.model.records import Org
 from gateway.policy.context import Context
@@ -223,7 +223,7 @@ class Access:
             details["asked_by"] = str(session.caller.uid)
         row = LogRow(
             kind="decision",
-            id=str(uuid.uuid4()),
+            id=new_id(),
             at=session.now,
             org_id=session.caller.org_id or (target.id if isinstance(target, Org) else ""),
             principal_type=principal.type,

@@ -17,10 +17,10 @@ from gateway.authn.keys import mint_key
 from gateway.authn.passwords import hash_password
 from gateway.authn.signer import Signer
 from gateway.config import ConfigError, Settings
+from gateway.model.ids import new_id
 from gateway.model.records import Credential, Human, Org, OrgSettings
 from gateway.operations.call import Services
 from gateway.operations.contexts import ContextCache
-from gateway.operations.fields import new_id
 from gateway.operations.registry import OPERATIONS
 from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.engine import PolicyEngine

@@ -49,7 +49,9 @@ class Client:
     email: str = ""
     password: str = ""
 
-    def request(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None, **query: object) -> Response:
+    def request(
+        self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None, **query: object
+    ) -> Response:
         sent = {"Authorization": f"Bearer {self.key}", **(headers or {})}
         return self.http.request(method, path, json=body, headers=sent, params={k: v for k, v in query.items() if v is not None})  # type: ignore[arg-type]
 
@@ -93,7 +95,9 @@ class Gateway:
     def _open(self, data: Path, **settings: Any) -> None:
         self.clock = Clock()
         self.services: Services = open_services(
-            Settings(data=data, rate_limit=0, **settings), now=self.clock, bundle=None if "policies" in settings else shipped_bundle()
+            Settings(data=data, rate_limit=0, **settings),
+            now=self.clock,
+            bundle=None if "policies" in settings else shipped_bundle(),
         )
         self.http = TestClient(create_app(self.services, OPERATIONS), raise_server_exceptions=True)
 
@@ -123,12 +127,18 @@ class Gateway:
         made = done((by or self.owner).post("/v1/agents", body), 201)
         return Client(self.http, made["agent"]["id"], made["api_key"])
 
-    def peer(self, person: Client | None = None, observers: list[Client] | None = None, by: Client | None = None) -> dict[str, Any]:
+    def peer(
+        self, person: Client | None = None, observers: list[Client] | None = None, by: Client | None = None
+    ) -> dict[str, Any]:
         """A peer about a human (the member unless somebody else is named)."""
         about = person or self.member
         body = {"peer_type": "user", "peer_ref": about.id, "observer_agent_ids": [agent.id for agent in observers or []]}
         peer: dict[str, Any] = done((by or self.owner).post("/v1/peers", body), 201)["peer"]
         return peer
+
+
+def _asked(query: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in query.items() if value is not None}
 
 
 class _New(Gateway):
@@ -167,5 +177,7 @@ def shipped_bundle() -> Bundle:
 
 def done(response: Response, status: int) -> Any:
     """The body of an answer that must have this status."""
-    assert response.status_code == status, f"{response.request.method} {response.request.url}: {response.status_code} {response.text}"
+    assert response.status_code == status, (
+        f"{response.request.method} {response.request.url}: {response.status_code} {response.text}"
+    )
     return response.json() if response.content else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -18,6 +17,7 @@ from gateway.authn.stepup import StepUp, Totp
 from gateway.authn.throttle import RateLimiter, Throttle
 from gateway.errors import Unauthenticated
 from gateway.model.caller import Caller
+from gateway.model.ids import new_id
 from gateway.model.records import Agent, Credential, Human, PlatformApp
 
 #: What stands for the credential of a caller who signed in with a password: one a human, for the rate limit and the log.
@@ -130,7 +130,7 @@ class Authenticator:
             generation=principal.generation,
             issued_at=issued_at,
             expires_at=issued_at + lifetime,
-            token_id=str(uuid.uuid4()),
+            token_id=new_id(),
         )
         return Token(self.signer.sign(claims, _scopes(principal)), lifetime)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 from gateway.model.entity import EntityUid
+from gateway.model.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def audit_row(
     """An audit event: who did what to what. `bundle` and `data_version` are those of the decision that led to it, if any."""
     return LogRow(
         kind="audit",
-        id=str(uuid.uuid4()),
+        id=new_id(),
         at=at,
         org_id=org_id,
         principal_type=principal.type,

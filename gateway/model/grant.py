@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gateway.model.caller import Caller
 from gateway.model.entity import Entity, EntityUid
@@ -35,7 +35,8 @@ class Session:
     """One request: who calls, when, and the log rows that must be on disk before it is answered.
 
     `bases` are what its decisions rest on; `decided` says whether there was any decision, `changed` whether a change that
-    it made is committed.
+    it made is committed. `confirmed` holds the factor that was shown for a purpose: a proof is good once, and a request may
+    be run again.
     """
 
     caller: Caller
@@ -46,6 +47,7 @@ class Session:
     bases: list[Basis] = field(default_factory=list)
     decided: bool = False
     changed: bool = False
+    confirmed: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def written(self, rows: tuple[LogRow, ...]) -> None:
         """Drop rows that are in the log now."""

@@ -108,12 +108,14 @@ def _reach(rules: ApprovalRules, action_type: str) -> tuple[Decimal, Decimal, De
     """How far the rules reach for one action: its mode's rank, the amount below which it is automatic, the amount
     from which a second factor is asked. Each of them greater is wider."""
     rule = rules.rule_for(action_type)
+    mode = rule.mode if rule is not None else rules.default_mode
     threshold = rule.threshold if rule is not None else None
+    if mode == "deny":
+        return Decimal(0), Decimal(0), Decimal(0)
     automatic = Decimal(0)
-    if rule is not None and rule.mode == "allow":
+    if rule is not None and mode == "allow":
         automatic = Decimal("Infinity") if threshold is None else threshold
-    rank = MODES.index(rule.mode if rule is not None else rules.default_mode)
-    return Decimal(rank), automatic, DEFAULT_THRESHOLD if threshold is None else threshold
+    return Decimal(MODES.index(mode)), automatic, DEFAULT_THRESHOLD if threshold is None else threshold
 
 
 def _rule(entry: object, place: str) -> Rule:

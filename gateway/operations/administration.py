@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -18,9 +17,10 @@ from gateway.errors import Conflict, NotFound
 from gateway.model.caller import OPERATOR
 from gateway.model.evidence import LogRow
 from gateway.model.grant import Grant, Session
+from gateway.model.ids import new_id
 from gateway.model.records import Credential, Org
 from gateway.operations.call import Call, Services
-from gateway.operations.fields import new_id, stamp
+from gateway.operations.fields import stamp
 from gateway.operations.operation import Operation, Reply
 from gateway.store import credentials, erasure, evidence, sweep
 from gateway.store.backup import backup as copy_store
@@ -107,7 +107,7 @@ async def recover_key(services: Services, *, email: str) -> dict[str, Any]:
 @asynccontextmanager
 async def _as_operator(services: Services) -> AsyncIterator[Session]:
     """A session of the operator; whichever way it ends, what was decided in it is in the log."""
-    session = Session(OPERATOR, str(uuid.uuid4()), services.clock())
+    session = Session(OPERATOR, new_id(), services.clock())
     try:
         yield session
     finally:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from gateway import limits
 from gateway.errors import Invalid
+from gateway.model.ids import new_id
 from gateway.model.records import Agent
 from gateway.operations.agent_fields import attributes, created, end_text, key_end, new_key, rules, shape
 from gateway.operations.call import Call
-from gateway.operations.fields import new_id
 from gateway.operations.guardrails import guard_new_rules
 from gateway.operations.operation import Operation, Reply
 from gateway.store import agents

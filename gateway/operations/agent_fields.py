@@ -8,10 +8,11 @@ from datetime import datetime
 from gateway import limits
 from gateway.authn.keys import AGENT_KEY, mint_key
 from gateway.errors import Invalid
+from gateway.model.ids import new_id
 from gateway.model.records import Agent, Credential
 from gateway.model.rules import NO_RULES, ApprovalRules, parse_rules
 from gateway.operations.call import Call
-from gateway.operations.fields import Fields, echo, new_id, optional_stamp, stamp
+from gateway.operations.fields import Fields, echo, optional_stamp, stamp
 
 FLAGS = ("intents_api_enabled", "shroud_enabled")
 LISTS = ("scopes", "vault_ids", "memory_namespace_allowlist")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gateway import limits
 from gateway.errors import Forbidden, Invalid
+from gateway.model.ids import new_id
 from gateway.model.records import Agent
 from gateway.model.rules import NO_RULES
 from gateway.operations import agent_children
 from gateway.operations.agent_fields import ATTRIBUTES, attributes, created, end_text, key_end, lifetime, new_key, rules, shape
 from gateway.operations.call import Call
-from gateway.operations.fields import new_id
 from gateway.operations.guardrails import confirm_rules, guard_new_rules
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.store import agents, widenings

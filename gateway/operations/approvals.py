@@ -9,13 +9,14 @@ from derive.recipients import read_recipient
 from gateway import limits
 from gateway.errors import Forbidden, TooLarge, Unauthenticated
 from gateway.model.grant import Grant
+from gateway.model.ids import new_id
 from gateway.model.proposal import Proposal, check_action, read_proposal
 from gateway.model.records import Agent
 from gateway.model.rules import NO_RULES, render_summary
 from gateway.operations import approval_decisions
 from gateway.operations.approval_shape import shape, status_filter, target
 from gateway.operations.call import Call
-from gateway.operations.fields import Fields, new_id, stamp
+from gateway.operations.fields import Fields, stamp
 from gateway.operations.operation import Operation, Reply
 from gateway.store import approvals
 from gateway.store.approvals import Approval

@@ -17,8 +17,11 @@ async def confirm(call: Call, purpose: Purpose, *, totp: Totp) -> Factor:
         StepUpRequired: it is missing or not the one that is needed.
         TooManyRequests: too many wrong passwords.
     """
-    human = call.state.humans[call.session.caller.id]
-    proof = next((call.headers[name] for name in HEADERS if name in call.headers), None)
-    return await call.services.authenticator.confirm(
-        human, proof, purpose, totp=totp, now=call.now, source_ip=call.session.source_ip
-    )
+    known = call.session.confirmed.get((purpose, totp))
+    if known is None:
+        human = call.state.humans[call.session.caller.id]
+        proof = next((call.headers[name] for name in HEADERS if name in call.headers), None)
+        known = call.session.confirmed[purpose, totp] = await call.services.authenticator.confirm(
+            human, proof, purpose, totp=totp, now=call.now, source_ip=call.session.source_ip
+        )
+    return known

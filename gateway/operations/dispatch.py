@@ -7,8 +7,8 @@ from dataclasses import replace
 from gateway.errors import Stale, Unavailable
 from gateway.model.decision import DenyKind
 from gateway.model.evidence import LogRow
+from gateway.model.ids import new_id
 from gateway.operations.call import Call
-from gateway.operations.fields import new_id
 from gateway.operations.operation import Operation, Reply
 from gateway.store.db import Database
 from gateway.store.faults import StoreBusy, StoreFailed

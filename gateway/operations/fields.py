@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -182,11 +181,6 @@ class Fields:
 
 Objects = list[Fields]
 Ids = list[str]
-
-
-def new_id() -> str:
-    """A fresh id."""
-    return str(uuid.uuid4())
 
 
 def stamp(moment: datetime) -> str:

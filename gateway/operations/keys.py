@@ -5,9 +5,10 @@ from __future__ import annotations
 from gateway import limits
 from gateway.authn.keys import HUMAN_KEY, mint_key
 from gateway.errors import Unauthenticated
+from gateway.model.ids import new_id
 from gateway.model.records import Credential
 from gateway.operations.call import Call
-from gateway.operations.fields import is_id, new_id, optional_stamp, stamp
+from gateway.operations.fields import is_id, optional_stamp, stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.store.credentials import create_key, revoke_key
 from gateway.store.entities import Missing

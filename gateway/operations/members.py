@@ -5,9 +5,10 @@ from __future__ import annotations
 from gateway import limits
 from gateway.authn.emails import LONGEST, normal_email
 from gateway.authn.keys import mint_password
+from gateway.model.ids import new_id
 from gateway.model.records import ROLES, Human
 from gateway.operations.call import Call
-from gateway.operations.fields import is_id, new_id, stamp
+from gateway.operations.fields import is_id, stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.store.entities import Missing
 from gateway.store.humans import add_member, change_role, remove_member

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gateway import limits
+from gateway.model.ids import new_id
 from gateway.model.records import PEER_TYPES, Pause, Peer, PeerType, PlatformConnection
 from gateway.operations import peer_context
 from gateway.operations.call import Call
-from gateway.operations.fields import is_id, new_id
+from gateway.operations.fields import is_id
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.peer_context import bury_what_expired
 from gateway.operations.shapes import fact_object, peer_object

@@ -6,12 +6,13 @@ from gateway import limits
 from gateway.authn.emails import LONGEST, normal_email
 from gateway.authn.keys import AGENT_KEY, CLAIM, mint_key
 from gateway.errors import Invalid
+from gateway.model.ids import new_id
 from gateway.model.records import Agent, Credential, Human, Pause, Peer, PlatformConnection, PlatformTemplate
 from gateway.model.rules import NO_RULES, parse_rules
 from gateway.operations import platform_apps
 from gateway.operations.approval_shape import shape, status_filter, target
 from gateway.operations.call import Call
-from gateway.operations.fields import new_id, stamp
+from gateway.operations.fields import stamp
 from gateway.operations.operation import Operation, Reply
 from gateway.store import approvals, bootstrap, platforms
 from gateway.store.bootstrap import Bootstrapped

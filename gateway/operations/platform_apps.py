@@ -7,10 +7,11 @@ import re
 from gateway import limits
 from gateway.authn.keys import PLATFORM_KEY, mint_key
 from gateway.errors import Invalid
+from gateway.model.ids import new_id
 from gateway.model.records import Credential, PlatformApp, PlatformTemplate
 from gateway.model.rules import parse_rules
 from gateway.operations.call import Call
-from gateway.operations.fields import Fields, new_id, stamp
+from gateway.operations.fields import Fields, stamp
 from gateway.operations.operation import Operation, Reply
 from gateway.store import platforms
 

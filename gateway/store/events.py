@@ -14,6 +14,7 @@ from derive.recipients import read_recipient
 from gateway.errors import Conflict, NotFound
 from gateway.model.entity import EntityUid
 from gateway.model.grant import Grant
+from gateway.model.ids import new_id
 from gateway.model.records import Peer
 from gateway.store.approvals import known_recipient
 from gateway.store.canonical import canonical, digest
@@ -94,7 +95,7 @@ def record_event(tx: Tx, grant: Grant[Peer], posted: PostedEvent) -> str:
     if peer is None:
         raise NotFound
     source = f"{'agent' if grant.caller.type == 'Agent' else 'user'}:{grant.caller.id}"
-    event_id = str(uuid.uuid4() if posted.chosen_id is None else _own_id(peer.id, source, posted.chosen_id))
+    event_id = new_id() if posted.chosen_id is None else _own_id(peer.id, source, posted.chosen_id)
     seen = None if posted.chosen_id is None else tx.one(SEEN, peer.id, event_id)
     if seen is not None:
         # Of a tombstone only the id is left to compare.
@@ -111,7 +112,7 @@ def record_event(tx: Tx, grant: Grant[Peer], posted: PostedEvent) -> str:
 def record_note(tx: Tx, grant: Grant[Peer], content: Mapping[str, object]) -> None:
     """Store what a human says about the peer in their own words; nothing is learned from it."""
     source = f"user:{grant.caller.id}"
-    _keep(tx, grant, _Row(grant.target, str(uuid.uuid4()), "observation", content, grant.now, source, None, None, learn=False))
+    _keep(tx, grant, _Row(grant.target, new_id(), "observation", content, grant.now, source, None, None, learn=False))
 
 
 def delete_event(tx: Tx, grant: Grant[Peer], event_id: str) -> None:
@@ -181,8 +182,8 @@ def _bucket(rows: Rows, grant: Grant[Peer], judged: Judgement) -> Bucket | None:
     return bucket_of(judged.action, judged.payload, known_recipient=known)
 
 
-def _own_id(peer_id: str, source: str, chosen_id: str) -> uuid.UUID:
-    return uuid.uuid5(_NAMESPACE, f"{peer_id}\n{source}\n{chosen_id}")
+def _own_id(peer_id: str, source: str, chosen_id: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, f"{peer_id}\n{source}\n{chosen_id}"))
 
 
 def _content_hash(event_type: str, content: Mapping[str, object]) -> str:

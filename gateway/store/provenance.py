@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import defaultdict
 from datetime import datetime
 
 from derive.events import Observation, Tombstone
 from derive.provenance import Entry, entry, human_entry, tombstone_entry
+from gateway.model.ids import new_id
 from gateway.store.rows import Rows, Tx
 
 ENTRIES = """SELECT fact_key, "at", id, 'event' AS kind, event_type, decision, source, NULL AS user_id FROM events
@@ -38,7 +38,7 @@ def entries(rows: Rows, peer_id: str, fact_key: str | None = None) -> dict[str, 
 
 def add_human(tx: Tx, peer_id: str, fact_key: str, user_id: str, at: datetime) -> None:
     """Add a correction to the entries of a fact."""
-    tx.run(ADD_HUMAN, peer_id, fact_key, str(uuid.uuid4()), at, user_id)
+    tx.run(ADD_HUMAN, peer_id, fact_key, new_id(), at, user_id)
 
 
 def remove(tx: Tx, peer_id: str, fact_key: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 
 from gateway import limits
 from gateway.errors import Conflict, Invalid
 from gateway.model.entity import EntityUid
 from gateway.model.grant import Grant
+from gateway.model.ids import new_id
 from gateway.model.proposal import read_proposal
 from gateway.model.records import Agent
 from gateway.model.rules import NO_RULES, ApprovalRules, widens
@@ -72,7 +72,7 @@ def _ask(tx: Tx, grant: Grant[Agent], agent: Agent, rules: ApprovalRules) -> App
         return found
     read = read_proposal(ACTION, {}, rules=NO_RULES, known_recipient=False, declared_tier=None, sensitive_actions=())
     asked = Approval(
-        id=str(uuid.uuid4()),
+        id=new_id(),
         org_id=agent.org_id,
         agent_id=agent.id,
         user_id=second_person(tx.state, agent, grant.caller.id) or grant.caller.id,
@@ -93,7 +93,7 @@ def _ask(tx: Tx, grant: Grant[Agent], agent: Agent, rules: ApprovalRules) -> App
         expires_at=grant.now + limits.APPROVAL_LIFETIME,
         summary="a wider action_approval_policy",
         payload=payload,
-        understood={**read.understood(), "revision_id": str(uuid.uuid4()), "applied_at": None},
+        understood={**read.understood(), "revision_id": new_id(), "applied_at": None},
     )
     approvals.insert(tx, asked, recipient=None, asked_by=grant.caller.id)
     about = {"approval_id": asked.id, "agent_id": agent.id, "risk_tier": asked.risk_tier}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.errors import GatewayError, NotFound, Unavailable
+from gateway.model.ids import new_id
 from gateway.operations.call import Services
 from gateway.operations.operation import Operation
 from gateway.web.answer import Answer, answer, send_answer
@@ -128,9 +128,9 @@ def _request_id(scope: Scope) -> tuple[str, bytes]:
             if _REQUEST_ID.fullmatch(value):
                 return value.decode("ascii"), value
             if raw_path(scope).startswith(ECHO_ANY):
-                return str(uuid.uuid4()), value
+                return new_id(), value
             break
-    made = str(uuid.uuid4())
+    made = new_id()
     return made, made.encode("ascii")
 
 

@@ -73,7 +73,7 @@ def test_a_directory_without_a_database_is_found_and_left_empty(command: Command
 def test_doors_left_open_are_found(command: Command, installed: Installed) -> None:
     installed.data.chmod(0o755)
     (installed.data / "keys" / "signing.json").chmod(0o644)
-    assert unwell(command, "--data", installed.data, "--port", FREE) == {"data directory", "signing keys"}
+    assert unwell(command, "--data", installed.data, "--port", FREE) == {"data directory", "signing keys", "store"}
 
 
 def test_a_store_that_does_not_open_is_found(command: Command, installed: Installed) -> None:

@@ -230,6 +230,11 @@ def test_no_rules_are_wider_than_themselves(rules: ApprovalRules) -> None:
     assert not widens(rules, rules)
 
 
+def test_denying_everything_narrows_whatever_threshold_stood_there() -> None:
+    old = parse_rules({"rules": [{"action_type": "refund.create", "mode": "allow", "require_for_amount_above_usd": "20"}]})
+    assert not widens(old, parse_rules({"default_mode": "deny"}))
+
+
 @given(rule_sets, rule_sets, rule_sets)
 def test_what_widens_nothing_twice_widens_nothing(first: ApprovalRules, second: ApprovalRules, third: ApprovalRules) -> None:
     if not widens(first, second) and not widens(second, third):
@@ -247,7 +252,7 @@ def test_rules_that_are_not_wider_never_do_more_with_less_asking(
     before, after = (_outcome(rules, action, payload, declared, known) for rules in (old, new))
     assert not (after.automatic and not before.automatic)
     assert not (after.requestable and not before.requestable)
-    assert after.tier >= before.tier
+    assert not after.requestable or after.tier >= before.tier
 
 
 class _Outcome:

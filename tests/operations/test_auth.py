@@ -10,8 +10,8 @@ import pytest
 from gateway.authn.keys import hash_secret, mint_key
 from gateway.model.caller import ANONYMOUS
 from gateway.model.grant import Session
+from gateway.model.ids import new_id
 from gateway.model.records import Human, PlatformConnection
-from gateway.operations.fields import new_id
 from gateway.store.credentials import redeem_claim
 from gateway.store.humans import insert_human
 from gateway.store.writer import Unit

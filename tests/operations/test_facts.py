@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gateway.store.writer import Unit
 from tests.builders import Gateway, done
 from tests.operations.peer_acts import FOOTER, KEY, NO_HISTORY, context, decide, fact_path, facts, learn, path, predict
 
@@ -261,3 +262,16 @@ def test_a_fact_of_an_earlier_table_of_bands_is_read_corrected_and_deleted_like_
     assert done(gateway.member.get(fact_path(peer)), 200)["bucket"]["amount_band"] == "0-10"
     done(gateway.member.patch(path(peer, "/facts"), {"fact_key": KEY, "fact_value": {}}), 200)
     done(gateway.member.delete(fact_path(peer)), 200)
+
+
+def test_facts_are_listed_in_the_order_in_which_a_context_tells_them(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    peer = gateway.peer(observers=[agent])
+    learn(agent, peer, 3, payload={"amount_usd": "5", "recipient": "older"})
+    gateway.clock.advance(timedelta(hours=1))
+    learn(agent, peer, 3, payload={"amount_usd": "5", "recipient": "newer"})
+    # As when the derivation of the first was owed and done late: what counts is when the person last decided.
+    late = "UPDATE facts SET updated_at = $1 WHERE fact_key LIKE '%|older'"
+    gateway.services.database.write(Unit(lambda tx: tx.run(late, gateway.clock.now + timedelta(hours=1)))).result()
+    assert [fact["fact_value"]["recipient"] for fact in facts(agent, peer)] == ["newer", "older"]
+    assert [line.split('"')[3] for line in context(agent, peer)["context"].splitlines()[:-1]] == ["newer", "older"]

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import Invalid
-from gateway.operations.fields import Fields, echo, is_id, json_number, new_id, optional_stamp, stamp
+from gateway.model.ids import new_id
+from gateway.operations.fields import Fields, echo, is_id, json_number, optional_stamp, stamp
 
 ID = "0b0e7f0c-4b7e-4c58-9a52-3d6a3f6f7a11"
 OTHER = "1b0e7f0c-4b7e-4c58-9a52-3d6a3f6f7a11"

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from gateway.model.grant import Session
+from gateway.model.ids import new_id
 from gateway.model.records import Credential
-from gateway.operations.fields import new_id
 from gateway.store.credentials import create_key
 from gateway.store.writer import Unit
 from tests.builders import Client, Gateway, done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.operations.fields import new_id
+from gateway.model.ids import new_id
 from tests.builders import Client, Gateway, done
 
 

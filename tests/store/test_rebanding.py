@@ -156,3 +156,10 @@ def test_with_one_table_nothing_is_moved(store: Database) -> None:
     before = rows(store, "SELECT * FROM events")
     assert sweep(store, LATE) == Swept(peers=1, buckets=1)
     assert rows(store, "SELECT * FROM events") == before
+
+
+def test_a_key_that_cannot_be_read_stays_where_it_is(store: Database, other_table: Any) -> None:
+    change(store, (SUPPRESS, PEER, "no bucket", NOON), event("e0", "1", "0-10x"))
+    other_table()
+    sweep(store)
+    assert (keys(store, "suppressions", "fact_key"), keys(store, "events")) == (["no bucket"], [key("0-10x")])

@@ -132,7 +132,7 @@ def test_it_stops_with_a_sentence_when_its_database_is_lost(tmp_path: Path) -> N
     head, _, tail = SERVE.partition("serve(\n")
     script = head + LOSE + "serve(\n" + tail.replace('[Sweep("failing", timedelta(milliseconds=200), sweep)]', "sweeps")
     command = [sys.executable, "-c", script, str(tmp_path / "data"), "durable"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, "stopped" in done.stdout) == (1, False)
     last = done.stderr.splitlines()[-1]
     assert last == (
