@@ -58,6 +58,7 @@ def create_data(data: Path) -> None:
         StoreRefused: there is one already.
         KeyFileError: there are keys already.
     """
+    Database.refuse_existing(data)
     Signer.refuse_existing(data)
     Database.create(data).close()
     Signer.create(data)

@@ -55,10 +55,15 @@ class Database:
     def create(cls, data: Path, **options: Unpack[Options]) -> Self:
         """Make a database in `data`, which is made too, for its owner only; raise StoreRefused when there is one."""
         data.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
-        if Files(data).database.exists():
-            raise StoreRefused(f"there is a database in `{data}` already")
+        cls.refuse_existing(data)
         data.chmod(stat.S_IRWXU)
         return cls(data, **options)
+
+    @staticmethod
+    def refuse_existing(data: Path) -> None:
+        """Make sure that `create` will not find a database; raise StoreRefused when there is one."""
+        if Files(data).database.exists():
+            raise StoreRefused(f"there is a database in `{data}` already")
 
     @classmethod
     def open(cls, data: Path, **options: Unpack[Options]) -> Self:

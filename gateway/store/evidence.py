@@ -126,11 +126,11 @@ def decision(rows: Rows, grant: Grant[LogEntry]) -> Logged:
     """The granted decision.
 
     Raises:
-        NotFound: it was pruned since.
+        NotFound: it is not in the log.
     """
     found = rows.one(DECISION, grant.target.id, grant.target.org_id)
     if found is None:
-        raise NotFound  # the log was pruned since the decision
+        raise NotFound
     return _logged(found)
 
 
