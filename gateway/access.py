@@ -57,7 +57,8 @@ class _Compiled:
     slice: Slice
 
     def stands(self, target: Target | None, version: int, now: datetime) -> bool:
-        return self.version == version and (self.valid_until is None or now < self.valid_until) and self.target == target
+        same = self.target is target or self.target == target
+        return same and self.version == version and (self.valid_until is None or now < self.valid_until)
 
 
 @dataclass(frozen=True, slots=True)

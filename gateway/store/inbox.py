@@ -18,7 +18,7 @@ BATCH = 256
 #: How long a row may wait before the writer takes it; while one has waited longer, no more are promised anything.
 WINDOW_SECONDS = 0.05
 #: How long an idle writer gathers rows; the rest of the window is for a turn that is under way.
-GATHER_SECONDS = 0.025
+GATHER_SECONDS = 0.04
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -109,11 +110,11 @@ def encode(row: LogRow) -> Entry:
         raise ValueError(f"a time without a zone: `{row.at}`")
     columns = (
         row.kind, row.id, row.at, row.org_id, row.principal_type, row.principal_id, row.action, row.resource_type,
-        row.resource_id, row.outcome, row.deny_kind, _json(row.policies), row.bundle, row.data_version,
-        _json(row.slices), row.request_id, _json(row.details),
+        row.resource_id, row.outcome, row.deny_kind, _list(row.policies), row.bundle, row.data_version,
+        _list(row.slices), row.request_id, _json(row.details),
     )  # fmt: skip
     for text in (*columns, *row.slice_bodies.values()):
-        if isinstance(text, str):
+        if isinstance(text, str) and not text.isascii():
             text.encode()  # a lone surrogate is refused here and not by the database, where it would fail a whole batch
     before, after = _canonical(columns)
     return Entry(before, after, columns, row.slice_bodies)
@@ -213,4 +214,11 @@ _INSERT_SLICES = """INSERT INTO slices (hash, body)
   named AS (SELECT hash, unnest(regexp_extract_all(body, '"id":"([^"]*)"', 1)) AS id FROM made)
   SELECT hash, body FROM made WHERE hash NOT IN (SELECT hash FROM named JOIN erased USING (id)) ON CONFLICT (hash) DO NOTHING"""
 
+
 _json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
+@lru_cache(maxsize=4_096)
+def _list(texts: tuple[str, ...]) -> str:
+    """The same few policies and slices decide again and again."""
+    return _json(texts)

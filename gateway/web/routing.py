@@ -81,7 +81,10 @@ def _segments(path: bytes) -> list[str] | None:
     if not path.startswith(b"/") or path.count(b"/") > MOST_SEGMENTS or _BAD_ESCAPE.search(path):
         return None
     try:
-        segments = [unquote_to_bytes(part).decode("utf-8") for part in path[1:].split(b"/")]
+        if b"%" in path:
+            segments = [unquote_to_bytes(part).decode("utf-8") for part in path[1:].split(b"/")]
+        else:
+            segments = path[1:].decode("utf-8").split("/")
     except UnicodeDecodeError:
         return None
     if any(segment in ("", ".", "..") or "\x00" in segment for segment in segments):
