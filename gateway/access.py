@@ -25,6 +25,7 @@ from gateway.store.entities import Compiler, Missing, Target, proposal_entity, u
 from gateway.store.state import State
 
 T = TypeVar("T", bound=Target | Proposal)
+K = TypeVar("K", bound=Target)
 
 #: Compiled slices kept for the (principal, resource) pairs asked about last; one is some kilobytes.
 CACHED_SLICES = 16_384
@@ -52,13 +53,14 @@ class _Compiled:
 
     target: Target | None
     version: int
+    valid_from: datetime
     valid_until: datetime | None
     entities: tuple[Entity, ...]
     slice: Slice
 
     def stands(self, target: Target | None, version: int, now: datetime) -> bool:
         same = self.target is target or self.target == target
-        return same and self.version == version and (self.valid_until is None or now < self.valid_until)
+        return same and self.version == version and _within(now, self.valid_from, self.valid_until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,19 @@ class _Moment:
 
     context: Context
     shown: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One question to the engine and all that its record needs. Asked over the last of `slices`, which holds the others."""
+
+    session: Session
+    principal: Caller
+    target: Target | None
+    query: Query
+    moment: _Moment
+    compiled: _Compiled
+    slices: tuple[Slice, ...]
 
 
 class Access:
@@ -93,6 +108,26 @@ class Access:
         verdict, row = self._decide(session, session.caller, action, target)
         session.rows.append(row)
         return self._grant(session, action, target, verdict, row, hide=hide)
+
+    def authorize_with(self, session: Session, action: str, also: str, target: K | Missing) -> tuple[Grant[K], bool]:
+        """As `authorize`, with a second question about the same target in the same breath, and whether its answer is yes.
+
+        A yes to the second is noted on the row of the first, a no is a row of its own.
+        """
+        if isinstance(target, Missing):
+            return self.authorize(session, action, target), False
+        first = self._question(session, session.caller, action, target)
+        second = replace(first, query=replace(first.query, action=also))
+        verdict, other = self.engine.decide_together((first.query, second.query), first.slices[-1])
+        row = self._record(first, verdict)
+        session.rows.append(row)
+        grant: Grant[K] = self._grant(session, action, target, verdict, row, hide=False)
+        if other.allowed:
+            grant.note(also=[{"action": also, "policies": list(other.policies)}])
+        else:
+            denied = self._record(second, other)
+            session.rows.append(replace(denied, details={**denied.details, "within": action}))
+        return grant, other.allowed
 
     def authorize_first(self, session: Session, actions: Sequence[str], target: T | Missing) -> Grant[T]:
         """The first of `actions`, widest first, that is allowed. One row: the deciding one, naming the wider that were not."""
@@ -132,22 +167,6 @@ class Access:
         """
         return all(self._basis_stands(basis, now) for basis in session.bases)
 
-    def may_also(self, grant: Grant[T], action: str) -> bool:
-        """A second question inside a granted one, over the same slice.
-
-        A yes is noted on the grant's row. A no is a row of its own, and so is a yes when that row is in the log already or
-        was decided over another slice.
-        """
-        session, decision = grant.session, grant.decision
-        verdict, row = self._decide(session, session.caller, action, grant.target)
-        waits = any(waiting is decision for waiting in session.rows)
-        if verdict.allowed and waits and row.slices == decision.slices:
-            known = decision.details.get("also")
-            grant.note(also=[*(known if isinstance(known, list) else ()), {"action": action, "policies": list(verdict.policies)}])
-        else:
-            session.rows.append(replace(row, details={**row.details, "within": grant.action}))
-        return verdict.allowed
-
     def _grant(
         self, session: Session, action: str, target: T | Missing, verdict: Verdict, row: LogRow, *, hide: bool
     ) -> Grant[T]:
@@ -165,16 +184,27 @@ class Access:
     def _decide(self, session: Session, principal: Caller, action: str, target: Target | Proposal) -> tuple[Verdict, LogRow]:
         if isinstance(target, Proposal):
             return self._decide_proposal(session, principal, action, target, person_paused=False)
-        compiled = self._compiled(principal, target, session.now)
-        return self._ask(session, principal, action, uid_of(target), target, compiled, compiled.slice)
+        return self._answer(self._question(session, principal, action, target))
 
     def _decide_proposal(
         self, session: Session, principal: Caller, action: str, proposal: Proposal, *, person_paused: bool
     ) -> tuple[Verdict, LogRow]:
         authority = self._compiled(principal, None, session.now)
         entity = proposal_entity(proposal, principal.org_id, person_paused=person_paused)
-        extended = self.engine.extend(authority.slice, entity)
-        return self._ask(session, principal, action, entity.uid, None, authority, authority.slice, extended)
+        slices = (authority.slice, self.engine.extend(authority.slice, entity))
+        moment = self._moment(principal.org_id, session.now)
+        query = Query(principal.uid, action, entity.uid, moment.context)
+        return self._answer(_Question(session, principal, None, query, moment, authority, slices))
+
+    def _question(self, session: Session, principal: Caller, action: str, target: Target) -> _Question:
+        compiled = self._compiled(principal, target, session.now)
+        moment = self._moment(principal.org_id, session.now)
+        query = Query(principal.uid, action, uid_of(target), moment.context)
+        return _Question(session, principal, target, query, moment, compiled, (compiled.slice,))
+
+    def _answer(self, question: _Question) -> tuple[Verdict, LogRow]:
+        verdict = self.engine.decide(question.query, question.slices[-1])
+        return verdict, self._record(question, verdict)
 
     def _compiled(self, principal: Caller, target: Target | None, now: datetime) -> _Compiled:
         key = (principal.uid, uid_of(target) if target is not None else principal.uid, target is None)
@@ -184,7 +214,7 @@ class Access:
             self._slices.move_to_end(key)
             return kept
         entities, valid_until = self._compile(principal, target, now)
-        made = self._slices[key] = _Compiled(target, version, valid_until, entities, self.engine.slice(*entities))
+        made = self._slices[key] = _Compiled(target, version, now, valid_until, entities, self.engine.slice(*entities))
         if len(self._slices) > CACHED_SLICES:
             self._slices.popitem(last=False)
         return made
@@ -195,32 +225,23 @@ class Access:
         return self._compiler.compile(principal, target, now)
 
     def _basis_stands(self, basis: Basis, now: datetime) -> bool:
-        if basis.decision.data_version == self._state.version and (basis.until is None or now < basis.until):
+        if basis.decision.data_version == self._state.version and _within(now, basis.since, basis.until):
             return True
         target = cast(Target | None, basis.target)
         entities, _ = self._compile(basis.principal, self._compiler.current(target) if basis.kept else target, now)
         return entities == basis.entities
 
-    def _ask(
-        self,
-        session: Session,
-        principal: Caller,
-        action: str,
-        resource: EntityUid,
-        target: Target | None,
-        compiled: _Compiled,
-        *slices: Slice,
-    ) -> tuple[Verdict, LogRow]:
-        """Ask over the last of `slices`, which holds the ones before it; all of them go on record."""
-        moment = self._moment(principal.org_id, session.now)
-        verdict = self.engine.decide(Query(principal.uid, action, resource, moment.context), slices[-1])
+    def _record(self, question: _Question, verdict: Verdict) -> LogRow:
+        """The row of a decision; what a yes rests on goes to the session."""
+        session, principal, target, query = question.session, question.principal, question.target, question.query
+        compiled = question.compiled
         kind = verdict.deny_kind
         if kind is DenyKind.FORBIDDEN and all(reason.code == DenyKind.PAUSED for reason in verdict.reasons):
             kind = DenyKind.PAUSED
-        details: dict[str, object] = {"context": moment.shown}
+        details: dict[str, object] = {"context": question.moment.shown}
         if verdict.errors:
             details["errors"] = list(verdict.errors)
-        if principal.uid != session.caller.uid:
+        if principal is not session.caller and principal.uid != session.caller.uid:
             details["asked_by"] = str(session.caller.uid)
         row = LogRow(
             kind="decision",
@@ -229,24 +250,26 @@ class Access:
             org_id=session.caller.org_id or (target.id if isinstance(target, Org) else ""),
             principal_type=principal.type,
             principal_id=principal.id,
-            action=action,
-            resource_type=resource.type,
-            resource_id=resource.id,
+            action=query.action,
+            resource_type=query.resource.type,
+            resource_id=query.resource.id,
             outcome="allow" if verdict.allowed else "deny",
             deny_kind=kind.value if kind is not None else None,
             policies=verdict.policies,
             bundle=self.engine.bundle.hash,
             data_version=compiled.version,
-            slices=slices[-1].hashes,
+            slices=question.slices[-1].hashes,
             request_id=session.request_id,
             details=details,
-            slice_bodies={kept.hash: kept.text for kept in slices},
+            slice_bodies={kept.hash: kept.text for kept in question.slices},
         )
         session.decided = True
         if verdict.allowed:
             kept = self._compiler.current(target) is target
-            session.bases.append(Basis(row, principal, target, kept, compiled.entities, compiled.valid_until))
-        return verdict, row
+            session.bases.append(
+                Basis(row, principal, target, kept, compiled.entities, compiled.valid_from, compiled.valid_until)
+            )
+        return row
 
     def _moment(self, org_id: str, now: datetime) -> _Moment:
         """The moment of a decision: `now` in whole minutes and the clock on the organisation's wall."""
@@ -270,6 +293,11 @@ def _read_clock(minute: datetime, zone: ZoneInfo) -> _Moment:
     }
     shown = {"now": minute.strftime("%Y-%m-%dT%H:%M:%SZ"), "clock": clock}
     return _Moment(Context({"now": minute, "clock": clock}), shown)
+
+
+def _within(now: datetime, since: datetime, until: datetime | None) -> bool:
+    """Whether what was compiled at `since` counts now; a clock that was set back may be in a pause again."""
+    return since <= now and (until is None or now < until)
 
 
 def _ruling(verdict: Verdict, row: LogRow) -> Ruling:

@@ -11,7 +11,7 @@ from typing import Literal
 
 PREFIX = "PEERGATE_"
 #: Variables of the client side of the command line; they are no settings of a server.
-CLIENT_VARIABLES = frozenset({"PEERGATE_URL", "PEERGATE_KEY", "PEERGATE_CONFIG"})
+CLIENT_VARIABLES = frozenset({"PEERGATE_URL", "PEERGATE_KEY", "PEERGATE_CONFIRM", "PEERGATE_CONFIG"})
 
 
 class ConfigError(Exception):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 BODY_BYTES = 256 * 1024
+#: For a body that may name as many agents as `OBSERVERS_PER_CALL`.
+LARGE_BODY_BYTES = 2 * 1024 * 1024
 BODY_NESTING = 50
 EVENT_CONTENT_BYTES = 16 * 1024
 PAGE = 200

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -13,9 +12,9 @@ from pathlib import Path
 
 from gateway.access import Access
 from gateway.authn.authenticator import Authenticator
-from gateway.authn.keys import mint_key
+from gateway.authn.keys import mint_key, mint_password
 from gateway.authn.passwords import hash_password
-from gateway.authn.signer import Signer
+from gateway.authn.signer import FILE, Signer
 from gateway.config import ConfigError, Settings
 from gateway.model.ids import new_id
 from gateway.model.records import Credential, Human, Org, OrgSettings
@@ -27,12 +26,17 @@ from gateway.policy.engine import PolicyEngine
 from gateway.policy.guardrails import REQUIRED, check_guardrails
 from gateway.store import installation
 from gateway.store.db import Database
+from gateway.store.faults import StoreRefused
+from gateway.store.files import Files, sync
 from gateway.store.loading import load_state, loaded
+from gateway.store.lock import Lock
 from gateway.store.writer import Unit
 
-__all__ = ["OPERATIONS", "NewOrg", "clock", "create_data", "load_bundle", "open_services", "set_up_org"]
+__all__ = ["OPERATIONS", "NewOrg", "clock", "create_data", "load_bundle", "open_services", "refuse_unfinished", "set_up_org"]
 
-PASSWORD_BYTES = 18
+#: Lies in a data directory from its first moment until it holds an organisation. A directory is not made beside its place
+#: and moved there, because that place may be a mount point.
+UNFINISHED = "peergate.unfinished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +58,42 @@ def clock() -> datetime:
 def create_data(data: Path) -> None:
     """Make a data directory: an empty store and the signing keys, readable by their owner only.
 
+    It is finished by `set_up_org`. One that was interrupted before is begun again: nobody has a credential for it.
+
     Raises:
-        StoreRefused: there is one already.
+        StoreRefused: there is one already, or another process holds it.
         KeyFileError: there are keys already.
     """
+    unfinished = data / UNFINISHED
+    if unfinished.exists():
+        _discard(data)
     Database.refuse_existing(data)
     Signer.refuse_existing(data)
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unfinished.touch(mode=0o600)
+    sync(data)
     Database.create(data).close()
     Signer.create(data)
+
+
+def refuse_unfinished(data: Path) -> None:
+    """Make sure that a data directory was made to its end.
+
+    Raises:
+        StoreRefused: it has no organisation, and so nobody who could use it.
+    """
+    if (data / UNFINISHED).exists():
+        raise StoreRefused(f"`{data}` has no organisation yet: finish it with `peergate init --data {data}`")
+
+
+def _discard(data: Path) -> None:
+    files = Files(data)
+    lock = Lock(files.lock)
+    try:
+        for made in (files.database, files.wal, files.mark, data / FILE):
+            made.unlink(missing_ok=True)
+    finally:
+        lock.release()
 
 
 def open_services(
@@ -90,16 +122,17 @@ def open_services(
         if first_seen is not None:
             database.write(Unit(lambda tx: installation.keep_salt(tx, first_seen))).result()
         database.write(Unit(lambda tx: installation.keep_bundle(tx, bundle.hash, _body(bundle), now()))).result()
+        services = Services(
+            settings=settings,
+            clock=now,
+            database=database,
+            state=state,
+            access=Access(PolicyEngine(bundle, salt=salt), state),
+            authenticator=Authenticator(signer, state, rate_limit=settings.rate_limit),
+            contexts=ContextCache(),
+        )
         opened.pop_all()
-    return Services(
-        settings=settings,
-        clock=now,
-        database=database,
-        state=state,
-        access=Access(PolicyEngine(bundle, salt=salt), state),
-        authenticator=Authenticator(signer, state, rate_limit=settings.rate_limit),
-        contexts=ContextCache(),
-    )
+        return services
 
 
 def _body(bundle: Bundle) -> str:
@@ -144,7 +177,7 @@ def set_up_org(services: Services, *, name: str, email: str) -> NewOrg:
     """Add an organisation with one owner, and return the owner's credentials."""
     now = services.clock()
     org = Org(new_id(), name, OrgSettings(), now)
-    password = secrets.token_urlsafe(PASSWORD_BYTES)
+    password = mint_password()
     owner = Human(
         id=new_id(),
         org_id=org.id,
@@ -161,4 +194,5 @@ def set_up_org(services: Services, *, name: str, email: str) -> NewOrg:
     secret, hashed = mint_key("1ck_")
     key = Credential(new_id(), org.id, "Human", owner.id, "first key", hashed, now, None)
     services.database.write(Unit(lambda tx: installation.add_org(tx, org, owner, key), solo=True)).result()
+    (services.settings.data / UNFINISHED).unlink(missing_ok=True)
     return NewOrg(org.id, owner.id, email, password, secret)

@@ -137,10 +137,6 @@ class Gateway:
         return peer
 
 
-def _asked(query: Mapping[str, object]) -> dict[str, str]:
-    return {name: str(value) for name, value in query.items() if value is not None}
-
-
 class _New(Gateway):
     """A gateway made from nothing, in the order of the roles."""
 

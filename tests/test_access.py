@@ -192,57 +192,49 @@ def test_when_none_is_allowed_only_the_last_refusal_is_recorded(world: World) ->
     assert [(row.action, row.outcome) for row in asked.rows] == [("peer.list_own", "deny")]
 
 
-def test_each_further_yes_is_noted_on_the_row_of_the_grant(world: World) -> None:
+def test_a_second_yes_is_noted_on_the_row_of_the_grant(world: World) -> None:
     asked = session(AGENT)
-    grant = world.access.authorize(asked, "peer.read", world.peer)
-    assert world.access.may_also(grant, "peer.see_content")
-    assert world.access.may_also(grant, "peer.predict")
+    grant, also = world.access.authorize_with(asked, "peer.read", "peer.see_content", world.peer)
+    assert (grant.action, also) == ("peer.read", True)
     [row] = asked.rows
-    assert row.details["also"] == [
-        {"action": "peer.see_content", "policies": ["peer/see_content/observer"]},
-        {"action": "peer.predict", "policies": ["peer/predict/observer"]},
-    ]
+    assert row.details["also"] == [{"action": "peer.see_content", "policies": ["peer/see_content/observer"]}]
 
 
-def test_a_further_no_is_a_row_of_its_own_that_names_the_grant_it_is_within(world: World) -> None:
+def test_a_second_no_is_a_row_of_its_own_that_names_the_grant_it_is_within(world: World) -> None:
     world.change_peer(pause=Pause(reading=True))
     asked = session(AGENT)
-    grant = world.access.authorize(asked, "peer.read", world.peer)
-    assert not world.access.may_also(grant, "peer.see_content")
+    _, also = world.access.authorize_with(asked, "peer.read", "peer.see_content", world.peer)
     first, second = asked.rows
-    assert "also" not in first.details
+    assert (also, "also" in first.details) == (False, False)
     assert (second.action, second.outcome, second.deny_kind) == ("peer.see_content", "deny", "paused")
     assert second.details["within"] == "peer.read"
     assert second.slice_bodies == first.slice_bodies
 
 
-def test_a_further_yes_is_a_row_of_its_own_once_the_row_of_the_grant_is_in_the_log(world: World) -> None:
+def test_without_a_first_yes_there_is_no_second_answer(world: World) -> None:
+    world.observe()
     asked = session(AGENT)
-    grant = world.access.authorize(asked, "peer.read", world.peer)
-    asked.written(tuple(asked.rows))
-    assert world.access.may_also(grant, "peer.see_content")
-    assert [(row.action, row.outcome, row.details["within"]) for row in asked.rows] == [
-        ("peer.see_content", "allow", "peer.read")
-    ]
-    assert "also" not in grant.decision.details
+    with pytest.raises(Forbidden):
+        world.access.authorize_with(asked, "peer.read", "peer.see_content", world.peer)
+    assert [(row.action, row.outcome) for row in asked.rows] == [("peer.read", "deny")]
 
 
-def test_a_further_yes_over_other_entities_is_a_row_of_its_own(world: World) -> None:
+def test_two_questions_about_nothing_are_one_refusal(world: World) -> None:
     asked = session(AGENT)
-    grant = world.access.authorize(asked, "peer.read", world.peer)
-    world.observe("agent", until=NOW + HOUR)
-    world.state.put_agent(an_agent("agent", created_by="owner"))
-    assert world.access.may_also(grant, "peer.see_content")
-    assert [(row.action, row.outcome) for row in asked.rows] == [("peer.read", "allow"), ("peer.see_content", "allow")]
-    assert asked.rows[0].slices != asked.rows[1].slices
+    with pytest.raises(NotFound):
+        world.access.authorize_with(asked, "peer.read", "peer.see_content", Missing("Peer", "-"))
+    assert [(row.action, row.outcome) for row in asked.rows] == [("peer.read", "deny")]
 
 
-def test_a_granted_proposal_can_be_asked_about_further(world: World) -> None:
-    world.state.put_agent(an_agent("agent", policy=ALLOW))
-    asked = session(AGENT)
-    grant = world.access.authorize_proposal(asked, "approval.request", a_proposal(rules=ALLOW, amount_usd="19.9999"))
-    assert world.access.may_also(grant, "suggest_auto")
-    assert [note["action"] for note in grant.decision.details["also"]] == ["suggest_auto"]  # type: ignore[attr-defined]
+@pytest.mark.parametrize("caller", [AGENT, OWNER])
+@pytest.mark.parametrize("pause", [Pause(), Pause(reading=True)])
+def test_two_questions_at_once_are_answered_as_one_by_one(world: World, caller: Caller, pause: Pause) -> None:
+    world.change_peer(pause=pause)
+    together, apart = session(caller), session(caller)
+    _, also = world.access.authorize_with(together, "peer.predict", "peer.see_content", world.peer)
+    world.access.authorize(apart, "peer.predict", world.peer)
+    assert world.access.ask(apart, "peer.see_content", world.peer).allowed == also
+    assert [row.policies for row in together.rows][:1] == [apart.rows[0].policies]
 
 
 def test_a_proposal_is_refused_with_its_reason(world: World) -> None:
@@ -634,3 +626,11 @@ def _use(gateway: Gateway, agent: Client, *peers: dict[str, Any]) -> None:
                 {"fact_key": f"approval_tendency:refund.create|0-10|new|{CANARY}", "fact_value": {"text": CANARY}},
             )
         gateway.owner.post(f"{path}/facts/{CANARY}/dispute", {"reason": CANARY})
+
+
+def test_a_clock_that_is_set_back_into_a_pause_finds_it_again(world: World) -> None:
+    world.change_peer(pause=Pause(reading=True, until=NOW + HOUR))
+    after, again = session(AGENT), session(AGENT)
+    after.now, again.now = NOW + HOUR, NOW + HOUR - timedelta(seconds=30)
+    assert world.access.ask(after, "peer.see_content", world.peer).allowed
+    assert not world.access.ask(again, "peer.see_content", world.peer).allowed

@@ -62,7 +62,7 @@ MANAGING = {"agent.update", "agent.set_rules", "agent.rotate_key", "agent.delete
 
 
 class Oracle:
-    """What `product.md` and the table of roles say, of one world at one time."""
+    """What the table of roles says, of one world at one time."""
 
     def __init__(self, world: World, now: datetime) -> None:
         self.state = world.state

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway import wiring
 from gateway.authn.keyfile import KeyFileError
+from gateway.authn.signer import Signer
 from gateway.config import ConfigError, Settings
 from gateway.errors import Conflict
 from gateway.operations.call import Services
@@ -19,7 +21,7 @@ from gateway.policy.finding import PolicyError
 from gateway.store import installation
 from gateway.store.db import Database
 from gateway.store.faults import StoreRefused
-from gateway.wiring import OPERATIONS, clock, create_data, load_bundle, open_services, set_up_org, shipped
+from gateway.wiring import OPERATIONS, clock, create_data, load_bundle, open_services, refuse_unfinished, set_up_org, shipped
 from tests.builders import Clock
 from tests.world import ROOT
 
@@ -40,8 +42,50 @@ def test_a_new_data_directory_is_its_owners_alone(data: Path) -> None:
 
 
 def test_a_second_data_directory_in_the_same_place_is_refused(data: Path) -> None:
-    with pytest.raises((StoreRefused, KeyFileError)):
+    services = opened(data)
+    set_up_org(services, name="Sample", email="owner@sample.example")
+    services.database.close()
+    with pytest.raises(StoreRefused, match="there is a database in"):
         create_data(data)
+    refuse_unfinished(data)
+
+
+def test_what_an_interrupted_start_left_behind_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "data"
+
+    def interrupted(_: Path) -> Signer:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Signer, "create", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            create_data(data)
+    create_data(data)
+    first = (data / "keys" / "signing.json").read_bytes()
+    with pytest.raises(
+        StoreRefused, match=re.escape(f"`{data}` has no organisation yet: finish it with `peergate init --data {data}`")
+    ):
+        refuse_unfinished(data)
+    create_data(data)
+    assert (data / "keys" / "signing.json").read_bytes() != first
+    services = opened(data)
+    with pytest.raises(StoreRefused, match="another process holds"):
+        create_data(data)
+    set_up_org(services, name="Sample", email="owner@sample.example")
+    services.database.close()
+    refuse_unfinished(data)
+
+
+@pytest.mark.parametrize("late", ["PolicyEngine", "Authenticator"])
+def test_a_start_that_fails_late_lets_go_of_the_directory(data: Path, late: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(wiring, late, broken)
+        with pytest.raises(ValueError, match="^$"):
+            opened(data)
+    opened(data).database.close()
 
 
 def test_an_organisation_begins_with_an_owner_whose_secrets_are_kept_nowhere(data: Path) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from gateway import limits
 from gateway.authn.claims import Claims
 from gateway.authn.directory import Directory
-from gateway.authn.keys import hash_secret, holder_of, same_hash
+from gateway.authn.keys import KEY_CHARACTERS, hash_secret, holder_of, same_hash
 from gateway.authn.passwords import Passwords
 from gateway.authn.reauth import Factor, Purpose, Reauth
 from gateway.authn.signer import Signer
@@ -25,7 +25,6 @@ SIGN_IN = "password/"
 #: Clients renew a token this long before its end; one that lives shorter makes them renew before every call.
 SHORTEST = 61
 SCOPES_BYTES = 2_048
-KEY_CHARACTERS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Authenticator:
         self.throttle = Throttle()
         self.limiter = RateLimiter(rate_limit)
         self.reauth = Reauth()
-        self.stepup = StepUp(self.passwords, self.throttle, self.reauth)
+        self.stepup = StepUp(self.passwords, Throttle(), self.reauth)
         self._directory = directory
 
     def authenticate(self, bearer: str | None, now: datetime) -> Caller:
@@ -134,11 +133,9 @@ class Authenticator:
         )
         return Token(self.signer.sign(claims, _scopes(principal)), lifetime)
 
-    async def confirm(
-        self, human: Human, proof: str | None, purpose: Purpose, *, totp: Totp, now: datetime, source_ip: str | None
-    ) -> Factor:
+    async def confirm(self, human: Human, proof: str | None, purpose: Purpose, *, totp: Totp, now: datetime) -> Factor:
         """Step-up: `StepUp.confirm`."""
-        return await self.stepup.confirm(human, proof, purpose, totp=totp, now=now, source_ip=source_ip)
+        return await self.stepup.confirm(human, proof, purpose, totp=totp, now=now)
 
     def _holder(self, secret: str, now: datetime) -> tuple[Credential, Human | Agent | PlatformApp]:
         """The stored key of a secret and who holds it, both good now."""

@@ -13,18 +13,24 @@ class Directory(Protocol):
     """Principals and credentials as they are now: whoever was removed is not in it."""
 
     @property
-    def humans(self) -> Mapping[str, Human]: ...
+    def humans(self) -> Mapping[str, Human]:
+        """Humans by id."""
 
     @property
-    def agents(self) -> Mapping[str, Agent]: ...
+    def agents(self) -> Mapping[str, Agent]:
+        """Agents by id, inactive ones too."""
 
     @property
-    def apps(self) -> Mapping[str, PlatformApp]: ...
+    def apps(self) -> Mapping[str, PlatformApp]:
+        """Platform applications by id."""
 
     @property
-    def credentials(self) -> Mapping[str, Credential]: ...
+    def credentials(self) -> Mapping[str, Credential]:
+        """Long-lived keys by id."""
 
     @property
-    def revoked_tokens(self) -> Mapping[str, datetime]: ...
+    def revoked_tokens(self) -> Mapping[str, datetime]:
+        """When each ended session's token would have ended, by the token's id."""
 
-    def credential_with_hash(self, secret_hash: str) -> Credential | None: ...
+    def credential_with_hash(self, secret_hash: str) -> Credential | None:
+        """The key whose secret has this hash."""

@@ -20,6 +20,8 @@ REAUTH: Final[Prefix] = "rat_"
 KEY_HOLDERS: Final[dict[str, KeyHolder]] = {HUMAN_KEY: "Human", AGENT_KEY: "Agent", PLATFORM_KEY: "Platform"}
 
 SECRET_BYTES = 32
+#: Longer than any key: what is sent as one may be no longer.
+KEY_CHARACTERS = 256
 
 
 def mint_key(prefix: Prefix) -> tuple[str, str]:

@@ -48,6 +48,7 @@ class Passwords:
         self._threads.submit(_nobodys)
 
     async def hash(self, password: str) -> str:
+        """As `hash_password`."""
         self._enter()
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, hash_password, password)
@@ -55,6 +56,7 @@ class Passwords:
             self._under_way -= 1
 
     async def check(self, stored: str | None, password: str) -> bool:
+        """As `check_password`."""
         self._enter()
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, check_password, stored, password)

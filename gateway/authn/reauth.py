@@ -12,8 +12,8 @@ from gateway import limits
 from gateway.authn.keys import REAUTH, hash_secret, mint_key
 from gateway.model.records import Human
 
-Purpose = Literal["peer.export", "peer.erase", "approval.decide", "policy.update"]
-PURPOSES: tuple[Purpose, ...] = ("peer.export", "peer.erase", "approval.decide", "policy.update")
+Purpose = Literal["peer.export", "peer.erase", "approval.decide", "policy.update", "totp.enrol"]
+PURPOSES: tuple[Purpose, ...] = ("peer.export", "peer.erase", "approval.decide", "policy.update", "totp.enrol")
 Factor = Literal["password", "totp"]
 
 LIFETIME = timedelta(seconds=limits.REAUTH_SECONDS)

@@ -38,6 +38,7 @@ class Key:
     ends_at: datetime | None
 
     def good_at(self, now: datetime) -> bool:
+        """Whether it verifies now."""
         return self.ends_at is None or now < self.ends_at
 
 

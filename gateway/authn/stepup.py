@@ -8,7 +8,7 @@ from typing import Literal, assert_never
 from gateway.authn.keys import REAUTH
 from gateway.authn.passwords import Passwords
 from gateway.authn.reauth import Factor, Purpose, Reauth
-from gateway.authn.throttle import Throttle
+from gateway.authn.throttle import Attempt, Throttle
 from gateway.errors import StepUpRequired
 from gateway.model.records import Human
 
@@ -20,16 +20,17 @@ ENROL = "enrol a second factor with POST /v1/auth/totp, confirm it with a code, 
 
 
 class StepUp:
-    """Takes the `X-Auth-Confirm` header of a request and accepts it or says what is needed."""
+    """Takes the `X-Auth-Confirm` header of a request and accepts it or says what is needed.
+
+    Its guesses are counted apart from those of signing in: who is not signed in must not use up those of who is.
+    """
 
     def __init__(self, passwords: Passwords, throttle: Throttle, reauth: Reauth) -> None:
         self._passwords = passwords
         self._throttle = throttle
         self._reauth = reauth
 
-    async def confirm(
-        self, human: Human, proof: str | None, purpose: Purpose, *, totp: Totp, now: datetime, source_ip: str | None
-    ) -> Factor:
+    async def confirm(self, human: Human, proof: str | None, purpose: Purpose, *, totp: Totp, now: datetime) -> Factor:
         """The factor that the human confirmed with. A `rat_` token is used up by this.
 
         Raises:
@@ -45,17 +46,25 @@ class StepUp:
             if factor is not None:
                 return factor
         elif proof is not None and not needs_totp:
-            if await self.password(human, proof, now, source_ip):
+            if await self.password(human, proof, now):
                 return "password"
         raise _missing(purpose, needs_totp=needs_totp, given=proof is not None)
 
-    async def password(self, human: Human, password: str, now: datetime, source_ip: str | None) -> bool:
+    async def password(self, human: Human, password: str, now: datetime) -> bool:
         """Whether this is the human's password; a wrong one counts as a guess."""
-        attempt = self._throttle.attempt(human.id, source_ip, now)
+        attempt = self.attempt(human, now)
         right = await self._passwords.check(human.password_hash, password)
         if right:
-            self._throttle.forgive(attempt)
+            self.forgive(attempt)
         return right
+
+    def attempt(self, human: Human, now: datetime) -> Attempt:
+        """Count a guess at a factor of a human who is signed in, from wherever they are."""
+        return self._throttle.attempt(human.id, None, now)
+
+    def forgive(self, attempt: Attempt) -> None:
+        """Take a guess back: it was right."""
+        self._throttle.forgive(attempt)
 
 
 def _needs_totp(human: Human, totp: Totp) -> bool:

@@ -23,6 +23,14 @@ PRIVATE_DIRECTORY, PRIVATE_FILE, OTHERS = 0o700, 0o600, 0o077
 BAD_REQUEST = (400, 413)
 
 
+#: What the gateway calls the refusal of somebody who may, once they confirm who they are.
+STEP_UP = "step-up required"
+
+
+class NotConfirmed(CommandError):
+    """The same request with a confirmation may be allowed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Connection:
     """Where the gateway is and which key is shown to it. Without a URL, `data` is opened in this process."""
@@ -96,6 +104,7 @@ def call(
     """Make one request and return the JSON of its answer; None for an answer without a body.
 
     Raises:
+        NotConfirmed: the caller has to confirm who they are first.
         CommandError: the gateway cannot be reached or said no; its sentence, and what to do next when it knows.
     """
     try:
@@ -141,6 +150,8 @@ def _result(answer: httpx.Response) -> Any:
         sentence += f"\n{problem['next']}"
     if problem.get("decision_id"):
         sentence += f"\ndecision {problem['decision_id']}"
+    if problem.get("title") == STEP_UP:
+        raise NotConfirmed(sentence)
     raise CommandError(sentence, USAGE if answer.status_code in BAD_REQUEST else FINDING)
 
 

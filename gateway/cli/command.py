@@ -39,6 +39,7 @@ class Argument:
     choices: tuple[str, ...] = ()
     kind: type = str
     flagged: str | None = None
+    default: int | None = None
 
     @property
     def flag(self) -> str:
@@ -46,6 +47,8 @@ class Argument:
 
     def add_to(self, parser: Any) -> None:
         more: dict[str, Any] = {"help": self.help, "type": self.kind}
+        if self.default is not None:
+            more["default"] = self.default
         if self.choices:
             more["choices"] = self.choices
         if self.many:

@@ -11,7 +11,7 @@ OFFSET = Argument("offset", "rows to skip", "query", kind=int)
 SINCE = Argument("from", "from this RFC 3339 time", "query")
 UNTIL = Argument("to", "before this RFC 3339 time", "query")
 BUDGET = Argument("budget", "characters at most (2000)", "query", kind=int)
-CONFIRM = Argument("confirm", "your password, or a rat_ token from `peergate totp prove`", "confirm")
+CONFIRM = Argument("confirm", "a rat_ token; a password is asked for, or taken from PEERGATE_CONFIRM", "confirm")
 RULES = Argument("action_approval_policy", "its written rules, as JSON or @file", "json", flagged="--rules")
 PAYLOAD = Argument("payload", "the payload, as a JSON object or @file", "json")
 REASON = Argument("reason", "why")
@@ -27,7 +27,7 @@ EVENT_TYPE = Argument("event_type", "what kind", required=True, choices=("messag
 CONTENT = Argument("content", "what, as a JSON object or @file", "json", required=True)
 EVENT_ID = Argument("event_id", "your own id, so that twice counts once")
 ACTION_TYPE = Argument("action_type", "such as refund.create", required=True)
-TIER = Argument("effective_risk_tier", "1, 2 or 3 (1)", kind=int, required=True, flagged="--risk-tier")
+TIER = Argument("effective_risk_tier", "1, 2 or 3 (1)", kind=int, default=1, flagged="--risk-tier")
 ASKED_AGENT = Argument("agent_id", "for people: the agent whose rules are asked", flagged="--agent")
 SHOWN_AGENT = Argument("agent_id", "the agent", "query", required=True, flagged="--agent")
 ONLY_AGENT = Argument("agent_id", "only this agent", "query", flagged="--agent")
@@ -36,6 +36,7 @@ FACT_VALUE = Argument("fact_value", "what is true, as a JSON object or @file", "
 SUPPRESS = Argument("suppress", "true: do not learn this again", "query", choices=("true", "false"))
 DECISION = Argument("decision", "your answer", required=True, choices=("approve", "reject"))
 CODE = Argument("code", "six digits of the authenticator app")
+DRY_RUN = Argument("dry_run", "true: report what would change, change nothing", "json")
 PURPOSES = ("peer.export", "peer.erase", "approval.decide", "policy.update")
 
 AGENTS: tuple[Command, ...] = (
@@ -94,6 +95,7 @@ PEERS: tuple[Command, ...] = (
         OBSERVER_IDS,
     ),
     command("peer show", "GET /v1/peers/{peer_id}", "show a peer with its facts"),
+    command("peer of-connection", "GET /v1/peers/by-connection/{connection_id}", "show the peer of a connection"),
     command("peer context", "GET /v1/peers/{peer_id}/context", "print what an agent is told of a person", BUDGET),
     command("peer event", "POST /v1/peers/{peer_id}/events", "record what happened", EVENT_TYPE, CONTENT, EVENT_ID),
     command("peer forget-event", "DELETE /v1/peers/{peer_id}/events/{event_id}", "delete what was recorded"),
@@ -146,6 +148,7 @@ PEERS: tuple[Command, ...] = (
         Argument("learning", "true or false", "json", required=True),
         Argument("until", "an RFC 3339 time (default: until it is lifted)"),
     ),
+    command("peer show-pause", "GET /v1/peers/{peer_id}/pause", "whether reading and learning are paused"),
     command("peer preview", "GET /v1/peers/{peer_id}/preview", "exactly what an agent would be told now", SHOWN_AGENT, BUDGET),
     command("peer export", "GET /v1/peers/{peer_id}/export", "everything that is held about a person", CONFIRM),
     command("peer erase", "DELETE /v1/peers/{peer_id}/data", "delete everything that is held about a person", CONFIRM),
@@ -278,4 +281,11 @@ ORGANISATION: tuple[Command, ...] = (
     command("connection end", "DELETE /v1/platform/connected-apps/{connection_id}", "disconnect a platform; archives its peer"),
 )
 
-COMMANDS: tuple[Command, ...] = (*AGENTS, *PEERS, *APPROVALS, *RECORDS, *ORGANISATION)
+ADMINISTRATION: tuple[Command, ...] = (
+    command("admin backup", "POST /v1/admin/backup", "copy the data directory beside itself, on the server's disk"),
+    command("admin erase", "POST /v1/admin/erase", "rewrite the store so that deleted bytes are gone from the disk"),
+    command("admin derive", "POST /v1/admin/derive", "derive every fact of the organisation again", DRY_RUN),
+    command("admin verify", "POST /v1/admin/verify", "walk the log's whole hash chain"),
+)
+
+COMMANDS: tuple[Command, ...] = (*AGENTS, *PEERS, *APPROVALS, *RECORDS, *ORGANISATION, *ADMINISTRATION)

@@ -19,9 +19,9 @@ from gateway.cli.opening import find_settings, opened
 from gateway.cli.output import bold, print_fields
 from gateway.cli.sample import ORG, OTHER_ORG, REFUND, Person, Sample, make_sample
 from gateway.operations.call import Services
+from gateway.operations.sweeps import sweeps
 from gateway.web.app import create_app
 from gateway.web.server import serve
-from gateway.web.sweeps import sweeps
 
 OWNERS = ((ORG, "owner@sample.example"), (OTHER_ORG, "owner@other.example"))
 
@@ -43,7 +43,7 @@ def _run(given: argparse.Namespace) -> int:
         settings = find_settings({"data": data, "port": given.port})
         with opened(settings, create=True) as services:
             owner, other = (wiring.set_up_org(services, name=name, email=email) for name, email in OWNERS)
-            sample = asyncio.run(_fill(services, owner, other))
+            sample = asyncio.run(fill(services, owner, other))
 
             def ready(url: str) -> None:
                 if given.json:
@@ -64,7 +64,7 @@ def _directory(data: str | None) -> Iterator[Path]:
         yield Path(made) / "data"
 
 
-async def _fill(services: Services, owner: wiring.NewOrg, other: wiring.NewOrg) -> Sample:
+async def fill(services: Services, owner: wiring.NewOrg, other: wiring.NewOrg) -> Sample:
     people = [Person(org.email, org.password, org.api_key) for org in (owner, other)]
     transport = httpx.ASGITransport(create_app(services, wiring.OPERATIONS))
     async with httpx.AsyncClient(transport=transport, base_url="http://demo") as http:

@@ -20,7 +20,7 @@ from gateway.cli.exits import DONE, FINDING
 from gateway.cli.output import print_json
 from gateway.config import ConfigError, Settings
 from gateway.policy.finding import PolicyError
-from gateway.store.db import Database
+from gateway.store.db import inspect
 from gateway.store.faults import StoreRefused
 from gateway.store.files import Files
 from gateway.store.lock import Lock
@@ -118,7 +118,20 @@ def _data(data: Path) -> Iterator[Finding]:
         yield Finding("lock", True, "held: a gateway serves this directory, and its store is left alone")
         return
     yield Finding("lock", True, "free")
-    yield _opens("store", lambda: Database.open(data).close())
+    yield _store(data)
+
+
+def _store(data: Path) -> Finding:
+    """Looked at, not opened: opening brings the schema up to date and tidies away."""
+    mend = "do what the sentence says, or start from a backup"
+    try:
+        schema, newest, orgs = inspect(data)
+    except StoreRefused as refused:
+        return Finding("store", False, str(refused), mend)
+    if schema < newest:
+        return Finding("store", True, f"schema {schema}; the next command that opens it brings it to {newest}")
+    made = f"make it again in an empty directory: peergate init --data {data}"
+    return Finding("store", orgs > 0, f"schema {schema}, {orgs} organisations", made)
 
 
 def _held(data: Path) -> bool:

@@ -8,22 +8,24 @@ import getpass
 import json
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from gateway import limits, wiring
 from gateway.authn.emails import normal_email
-from gateway.cli import bench, client, demo, doctor
+from gateway.cli import bench, client, demo, doctor, tour
 from gateway.cli.exits import DONE, FINDING, USAGE, CommandError
 from gateway.cli.opening import find_settings, opened, refusals
 from gateway.cli.output import bold, print_fields, print_json, progress
 from gateway.operations import administration
 from gateway.operations.fields import Fields
+from gateway.operations.sweeps import sweeps
 from gateway.web.app import create_app
 from gateway.web.server import serve
-from gateway.web.sweeps import sweeps
 
 SERVE_FLAGS = ("data", "host", "port", "policies", "audit", "rate_limit", "workers")
+LONGEST_OVERLAP_HOURS = limits.TOKEN_SECONDS_RANGE[1] // 3_600  # no token lives longer
 
 
 def add_commands(commands: Any) -> None:
@@ -35,6 +37,7 @@ def add_commands(commands: Any) -> None:
     init.add_argument("--email", default="owner@localhost", help="the owner's address (owner@localhost)")
     _server_arguments(_command(commands, "serve", _serve, "serve a data directory until SIGTERM or Ctrl-C"))
     demo.add_command(commands)
+    tour.add_command(commands)
     derive = _command(commands, "derive", _derive, "derive every fact again and bury what is 90 days old")
     derive.add_argument("--as-of", metavar="T", help="as of this RFC 3339 time (default: now)")
     derive.add_argument("--expire-early", action="store_true", help="allow a time in the future, which ends events early")
@@ -62,6 +65,13 @@ def add_verbs(nouns: dict[str, Any]) -> None:
     )
     recover = _command(nouns["key"], "recover", _recover, "make a new key for a member who lost theirs")
     recover.add_argument("--email", required=True, help="the member's address")
+    rotate = _command(nouns["key"], "rotate-signing", _rotate, "sign tokens with a new key from now on")
+    rotate.add_argument(
+        "--overlap-hours",
+        type=int,
+        default=LONGEST_OVERLAP_HOURS,
+        help="hours in which tokens of the old key are still good (24, the life of the longest token); 0 ends them all at once",
+    )
 
 
 def _command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
@@ -147,6 +157,14 @@ def _verify(given: argparse.Namespace) -> int:
 def _recover(given: argparse.Namespace) -> int:
     with opened(find_settings({"data": given.data})) as services:
         done = asyncio.run(administration.recover_key(services, email=given.email))
+    return _show(done, as_json=given.json)
+
+
+def _rotate(given: argparse.Namespace) -> int:
+    if not 0 <= given.overlap_hours <= LONGEST_OVERLAP_HOURS:
+        raise CommandError(f"`--overlap-hours` must be from 0 to {LONGEST_OVERLAP_HOURS}, got `{given.overlap_hours}`", USAGE)
+    with opened(find_settings({"data": given.data})) as services:
+        done = asyncio.run(administration.rotate_signing_keys(services, timedelta(hours=given.overlap_hours)))
     return _show(done, as_json=given.json)
 
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from gateway.authn.keys import REAUTH
 from gateway.cli import client, local
 from gateway.cli.command import Argument, Command
 from gateway.cli.commands import COMMANDS
 from gateway.cli.exits import DONE, USAGE, CommandError
 from gateway.cli.output import print_fields, print_json, print_prose, print_rows
 
+CONFIRM = "X-Auth-Confirm"
+ASKED = "a password is asked for on a terminal, or taken from PEERGATE_CONFIRM"
 NOUNS = {
     "agent": "agents and their written rules",
     "peer": "people, what is held about them, and who may read it",
@@ -29,8 +34,9 @@ NOUNS = {
     "key": "your own keys; recovery of a lost one",
     "totp": "your second factor",
     "connection": "platforms connected to you",
+    "admin": "the data directory of a gateway that runs, for its owner",
 }
-EPILOG = """exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 3 a difference found, 4 the store refuses to open.
+EPILOG = """exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 4 the store refuses to open.
 client commands take the gateway from PEERGATE_URL and PEERGATE_KEY, from `peergate login`, or from --data DIR while none runs."""
 
 
@@ -114,15 +120,36 @@ def _run(command: Command, given: argparse.Namespace) -> int:
             case "query":
                 query[argument.name] = value
             case "confirm":
-                headers["X-Auth-Confirm"] = value
+                if not value.startswith(REAUTH):
+                    raise CommandError(f"`{argument.flag}` takes a {REAUTH} token only: others see a flag; {ASKED}", USAGE)
+                headers[CONFIRM] = value
             case "json":
                 body[argument.name] = _json(argument, value)
             case "body":
                 body[argument.name] = value
     sent = None if command.method in ("GET", "DELETE") and not body else body
-    answer = client.call(connection, command.method, path, query=query, body=sent, headers=headers)
+    ask = partial(client.call, connection, command.method, path, query=query, body=sent)
+    try:
+        answer = ask(headers=headers)
+    except client.NotConfirmed as refused:
+        proof = None if CONFIRM in headers else _proof(refused)
+        if not proof:
+            raise
+        answer = ask(headers={CONFIRM: proof})
     _print(command, answer, as_json=given.as_json)
     return DONE
+
+
+def _proof(refused: client.NotConfirmed) -> str | None:
+    """The confirmation that the environment holds, or that a person at a terminal types after reading why."""
+    proof = os.environ.get("PEERGATE_CONFIRM")
+    if proof or not sys.stdin.isatty():
+        return proof
+    print(f"peergate: {refused}", file=sys.stderr)
+    try:
+        return getpass.getpass("password or rat_ token: ")
+    except EOFError:
+        return None
 
 
 def _json(argument: Argument, text: str) -> object:

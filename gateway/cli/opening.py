@@ -21,7 +21,7 @@ from gateway.web.server import ServeError
 def find_settings(flags: Mapping[str, object], file: Path | None = None) -> Settings:
     """Settings from a file (the one in `PEERGATE_CONFIG` when none is given), then `PEERGATE_*` variables, then flags."""
     named = os.environ.get("PEERGATE_CONFIG")
-    with refusals():
+    with refusals(), _unreachable():
         return load(flags, os.environ, file or (Path(named) if named else None))
 
 
@@ -29,10 +29,11 @@ def find_settings(flags: Mapping[str, object], file: Path | None = None) -> Sett
 def opened(settings: Settings, *, create: bool = False, accept_missing_mark: bool = False) -> Iterator[Services]:
     """The services of a data directory, closed with everything acknowledged on disk. Files made meanwhile are private."""
     with refusals(), _private_files():
-        if create:
-            wiring.load_bundle(settings)  # before anything is made: without policies nothing could use it
-            wiring.create_data(settings.data)
-        services = wiring.open_services(settings, accept_missing_mark=accept_missing_mark)
+        with _unreachable():
+            if create:
+                wiring.load_bundle(settings)  # before anything is made: without policies nothing could use it
+                wiring.create_data(settings.data)
+            services = wiring.open_services(settings, accept_missing_mark=accept_missing_mark)
         try:
             yield services
         finally:
@@ -63,7 +64,12 @@ def refusals() -> Iterator[None]:
         raise CommandError(str(wrong), FINDING) from wrong
     except GatewayError as wrong:
         raise CommandError(wrong.detail, FINDING) from wrong
-    except BrokenPipeError:
-        raise
+
+
+@contextmanager
+def _unreachable() -> Iterator[None]:
+    """As `refusals`, for what the system says while files are found and opened, and for nothing after that."""
+    try:
+        yield
     except OSError as wrong:
         raise CommandError(f"{wrong.filename or 'the data directory'}: {wrong.strerror or wrong}", REFUSED) from wrong

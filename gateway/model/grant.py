@@ -19,7 +19,7 @@ class Basis:
     """What a yes rests on: the decision, whom and what it was asked about, and the entities it was decided over.
 
     `target` is None for a principal's own authority; `kept` says whether the state held it, or it was asked about as it
-    would be. `until` is when the first lease or pause in it ends.
+    would be. `since` is when they were compiled, `until` when the first lease or pause in them ends.
     """
 
     decision: LogRow
@@ -27,6 +27,7 @@ class Basis:
     target: object
     kept: bool
     entities: tuple[Entity, ...]
+    since: datetime
     until: datetime | None
 
 
@@ -34,16 +35,21 @@ class Basis:
 class Session:
     """One request: who calls, when, and the log rows that must be on disk before it is answered.
 
+    `answer_rows` say what an answer showed: they are written with it, once, while its decisions stand, or not at all.
     `bases` are what its decisions rest on; `decided` says whether there was any decision, `changed` whether a change that
     it made is committed. `confirmed` holds the factor that was shown for a purpose: a proof is good once, and a request may
-    be run again.
+    be run again. `bearer` is the credential that was shown, None for the operator and before authentication; `version` is
+    that of the state when it was looked at.
     """
 
     caller: Caller
     request_id: str
     now: datetime
     source_ip: str | None = None
+    bearer: str | None = field(default=None, repr=False)
+    version: int = -1
     rows: list[LogRow] = field(default_factory=list)
+    answer_rows: list[LogRow] = field(default_factory=list)
     bases: list[Basis] = field(default_factory=list)
     decided: bool = False
     changed: bool = False
@@ -55,9 +61,10 @@ class Session:
         self.rows = [row for row in self.rows if row.id not in done]
 
     def begin_again(self, now: datetime) -> None:
-        """Forget what was decided, not what was recorded: the request is run again as of `now`."""
+        """Forget what was decided and what would have been answered, not what was recorded: it is run again as of `now`."""
         self.now = now
         self.bases.clear()
+        self.answer_rows.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +82,12 @@ class Grant(Generic[T]):
 
     @property
     def now(self) -> datetime:
+        """When the request came, or was run again."""
         return self.session.now
 
     @property
     def caller(self) -> Caller:
+        """Who asked."""
         return self.session.caller
 
     def note(self, **facts: object) -> None:

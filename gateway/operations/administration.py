@@ -7,13 +7,14 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from gateway.authn.emails import normal_email
 from gateway.authn.keys import HUMAN_KEY, mint_key
-from gateway.errors import Conflict, NotFound
+from gateway.errors import Conflict, NotFound, Unavailable
 from gateway.model.caller import OPERATOR
 from gateway.model.evidence import LogRow
 from gateway.model.grant import Grant, Session
@@ -27,11 +28,16 @@ from gateway.store.backup import backup as copy_store
 from gateway.store.entities import Installation
 from gateway.store.erase import Receipt, rewrite
 from gateway.store.faults import StoreRefused
+from gateway.store.log import Verification
+from gateway.store.rows import Rows, Tx
 from gateway.store.writer import Unit, record
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Steps = Callable[[str], None]
 BACKUPS = "backups"
-EVERY_ROW = 1 << 60
+#: Rows of the log that are verified before other reads get their turn.
+ROWS_A_TURN = 5_000
 
 
 def _silent(_: str) -> None:
@@ -65,7 +71,7 @@ async def erase(services: Services, *, peer_id: str | None, progress: Steps = _s
             peer = services.state.peers.get(peer_id)
             if peer is None:
                 raise NotFound("there is no such peer")
-            await services.database.awrite(Unit(lambda tx: erasure.erase_person(tx, grant, peer), solo=True))
+            await _change(services, session, lambda tx: erasure.erase_person(tx, grant, peer))
         return {"receipt": asdict(await _erase(services, grant, progress))}
 
 
@@ -81,7 +87,7 @@ async def verify(services: Services) -> dict[str, Any]:
     async with _as_operator(services) as session:
         grant = services.access.authorize(session, "admin.verify", Installation())
         await _settle(services, grant)
-        report = await services.database.read(lambda rows: evidence.verify_all(rows, grant))
+        report = await _walk(services, grant)
     head = {"seq": report.head_seq, "hash": report.head_hash}
     return {"chain_valid": report.valid, "rows_verified": report.verified, "broken_at": report.broken_at_id, "head": head}
 
@@ -100,8 +106,18 @@ async def recover_key(services: Services, *, email: str) -> dict[str, Any]:
         grant = services.access.authorize(session, "admin.issue_key", org)
         secret, hashed = mint_key(HUMAN_KEY)
         key = Credential(new_id(), human.org_id, "Human", human.id, "recovered", hashed, session.now, None)
-        await services.database.awrite(Unit(lambda tx: credentials.recover_key(tx, grant, key), solo=True))
+        await _change(services, session, lambda tx: credentials.recover_key(tx, grant, key))
     return {"email": human.email, "api_key": secret, "key_id": key.id}
+
+
+async def rotate_signing_keys(services: Services, overlap: timedelta) -> dict[str, Any]:
+    """Sign tokens with a new key; those signed so far are good until `overlap` has passed."""
+    async with _as_operator(services) as session:
+        grant = services.access.authorize(session, "admin.rotate_signing_key", Installation())
+        await _settle(services, grant)
+        key_id = services.authenticator.signer.rotate(session.now, overlap=overlap)
+        await _settle(services, grant, grant.audit("admin.signing_key_rotated", {"key_id": key_id}))
+    return {"key_id": key_id, "old_keys_verify_until": stamp(session.now + overlap)}
 
 
 @asynccontextmanager
@@ -115,10 +131,19 @@ async def _as_operator(services: Services) -> AsyncIterator[Session]:
             await services.database.awrite(record(*session.rows))
 
 
+async def _change(services: Services, session: Session, run: Callable[[Tx], object]) -> None:
+    """Make a change in one transaction with the decisions that led to it."""
+    rows = tuple(session.rows)
+    await services.database.awrite(Unit(run, log=rows, solo=True))
+    session.written(rows)
+
+
 async def _settle(services: Services, grant: Grant[Any], *audits: LogRow) -> None:
+    """Write what was decided before the work begins, and what was done once it is."""
     rows = (*grant.session.rows, *audits)
-    await services.database.awrite(record(*rows))
-    grant.session.written(rows)
+    if rows:
+        await services.database.awrite(record(*rows))
+        grant.session.written(rows)
 
 
 # -- for owners, on a running gateway
@@ -129,9 +154,9 @@ async def _settle(services: Services, grant: Grant[Any], *audits: LogRow) -> Non
 
 
 async def backup_now(call: Call) -> Reply:
+    """Copy the data directory to a new place inside it."""
     grant = call.access.authorize(call.session, "admin.backup", Installation())
     directory = call.services.settings.data / BACKUPS
-    directory.mkdir(mode=0o700, exist_ok=True)
     target = directory / f"{call.now:%Y%m%dT%H%M%SZ}-{new_id()[:8]}"
     try:
         await _backup(call.services, grant, target, _silent)
@@ -141,6 +166,7 @@ async def backup_now(call: Call) -> Reply:
 
 
 async def erase_now(call: Call) -> Reply:
+    """Rewrite the store, so that what was deleted is not on the disk."""
     grant = call.access.authorize(call.session, "admin.erase", Installation())
     receipt = await _erase(call.services, grant, _silent)
     shown = {"bytes_verified": receipt.bytes_verified, "backups_not_covered": len(receipt.backups_not_covered)}
@@ -148,14 +174,16 @@ async def erase_now(call: Call) -> Reply:
 
 
 async def derive_now(call: Call) -> Reply:
+    """Derive the facts of the organisation again."""
     dry_run = call.body.optional_boolean("dry_run", default=False)
     grant = call.access.authorize(call.session, "admin.derive", call.org)
     return Reply(await _derive(call.services, grant, call.now, dry_run=dry_run, progress=_silent))
 
 
 async def verify_now(call: Call) -> Reply:
+    """Walk the whole chain; rows of other organisations are neither counted nor named."""
     grant = call.access.authorize(call.session, "admin.verify", call.org)
-    report = await call.read(evidence.verify_chain, grant, since=None, until=None, limit=EVERY_ROW)
+    report = await call.read(evidence.own_part, grant, await _walk(call.services, grant))
     return Reply({"chain_valid": report.valid, "rows_verified": report.verified, "broken_at": report.broken_at})
 
 
@@ -163,25 +191,64 @@ async def verify_now(call: Call) -> Reply:
 
 
 async def _backup(services: Services, grant: Grant[Any], target: Path, progress: Steps) -> dict[str, int]:
+    await _settle(services, grant)
+    counts = await _file_work("no backup was made", _copy, services, target, progress)
     await _settle(services, grant, grant.audit("admin.backed_up", {}))
-    counts = await asyncio.to_thread(copy_store, services.database, target, progress)
+    return counts
+
+
+def _copy(services: Services, target: Path, progress: Steps) -> dict[str, int]:
+    """Copy the store and its keys; without its keys a copy could not be served."""
+    if target.parent.name == BACKUPS:
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+    counts = copy_store(services.database, target, progress)
     try:
         services.authenticator.signer.copy_to(target)
     except BaseException:
-        shutil.rmtree(target)  # without its keys it could not be served
+        shutil.rmtree(target)
         raise
     return counts
 
 
 async def _erase(services: Services, grant: Grant[Any], progress: Steps) -> Receipt:
+    await _settle(services, grant)
+    receipt = await _file_work("the store was not rewritten and is as it was", rewrite, services.database, progress)
     await _settle(services, grant, grant.audit("admin.erased", {}))
-    return await asyncio.to_thread(rewrite, services.database, progress)
+    return receipt
+
+
+async def _file_work(undone: str, work: Callable[P, R], *args: P.args, **kw: P.kwargs) -> R:
+    """Do what takes long on a disk away from the event loop.
+
+    Raises:
+        Unavailable: the disk is full, or refuses; `undone` says what has not happened.
+    """
+    try:
+        return await asyncio.to_thread(work, *args, **kw)
+    except OSError as failure:
+        raise Unavailable(f"{undone}: {(failure.strerror or 'the disk failed').lower()}") from failure
+
+
+async def _walk(services: Services, grant: Grant[Any]) -> Verification:
+    """Verify the chain as far as it reaches now, some rows a turn: other reads get theirs in between."""
+    read = services.database.read
+    end = await read(lambda rows: evidence.chain_end(rows, grant))
+    walked: Verification | None = None
+    while walked is None or (walked.valid and walked.head_seq < end):
+        walked = await read(partial(_walk_on, grant, walked, end))
+    return walked
+
+
+def _walk_on(grant: Grant[Any], so_far: Verification | None, end: int, rows: Rows) -> Verification:
+    done = 0 if so_far is None else so_far.head_seq
+    return evidence.verify_on(rows, grant, so_far, min(end - done, ROWS_A_TURN))
 
 
 async def _derive(services: Services, grant: Grant[Any], as_of: datetime, *, dry_run: bool, progress: Steps) -> dict[str, Any]:
-    await _settle(services, grant, grant.audit("admin.derived", {"dry_run": dry_run}))
+    await _settle(services, grant)
     org_id = grant.target.id if isinstance(grant.target, Org) else None
     swept = await sweep.derive_all(services.database, as_of, dry_run=dry_run, org_id=org_id, progress=progress)
+    await _settle(services, grant, grant.audit("admin.derived", {"dry_run": dry_run}))
     return {"as_of": stamp(as_of), "dry_run": dry_run, **asdict(swept)}
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from gateway import limits
 from gateway.errors import Invalid
 from gateway.model.ids import new_id
 from gateway.model.records import Agent
+from gateway.model.rules import NO_RULES
 from gateway.operations.agent_fields import attributes, created, end_text, key_end, new_key, rules, shape
 from gateway.operations.call import Call
-from gateway.operations.guardrails import guard_new_rules
+from gateway.operations.guardrails import confirm_rules
 from gateway.operations.operation import Operation, Reply
 from gateway.store import agents
 
-#: What a child may have at most of what its parent has.
-SUBSETS = ("scopes", "vault_ids")
 BODY = (
     "name",
     "description",
@@ -35,53 +32,40 @@ async def create_child(call: Call) -> Reply:
     given = attributes(body)
     own_rules = rules(body) if body.has("action_approval_policy") else None
     end = key_end(call, "expires_at")
-    # Clients may send it. A child is never registered with more than waits for an approval: see guard_new_rules.
+    # Clients may send it. A child is never registered with more than waits for an approval: see register_child.
     body.optional_id("approval_id")
     grant = call.access.authorize(call.session, "agent.create_child", call.agent(call.path["agent_id"]))
     parent = grant.target
     if parent.parent_id is not None:
         raise Invalid("a child has no children of its own; `name` another agent as the parent", field="name")
     if own_rules is not None:
-        await guard_new_rules(call, parent.rules, own_rules)
+        await confirm_rules(call)
     child_id = new_id()
-    child = Agent(
+    # What it takes from its parent is settled when it is written.
+    wanted = Agent(
         id=child_id,
         org_id=parent.org_id,
         name=name,
         description=description,
         is_active=True,
-        # The human who answers for the parent answers for the child. A connection is the parent's alone: it would make the
-        # child an observer of a person at the next bootstrap.
         created_by=parent.created_by,
         parent_id=parent.id,
+        # A connection is the parent's alone: it would make the child an observer of a person at the next bootstrap.
         connection_id=None,
-        rules=parent.rules if own_rules is None else own_rules,
+        rules=own_rules or NO_RULES,
         token_ttl_seconds=parent.token_ttl_seconds,
         generation=1,
         created_at=call.now,
-        attributes={"memory_namespace_allowlist": [f"child:{child_id}"], **_within(parent, given), **end_text(end)},
+        attributes={"memory_namespace_allowlist": [f"child:{child_id}"], **given, **end_text(end)},
     )
-    secret, key = new_key(child.id, child.org_id, call.now, end)
-    await call.write_alone(agents.register_child, grant, child, key)
+    secret, key = new_key(wanted.id, wanted.org_id, call.now, end)
+    child = await call.write_alone(agents.register_child, grant, wanted, key, own_rules=own_rules is not None)
     return Reply(created(child, secret), 201)
 
 
 async def list_children(call: Call) -> Reply:
     grant = call.access.authorize(call.session, "agent.list_children", call.agent(call.path["agent_id"]))
     return Reply({"agents": [shape(child) for child in agents.children(call.state, grant)]})
-
-
-def _within(parent: Agent, given: dict[str, object]) -> dict[str, object]:
-    """The child's attributes: its own where it names some, else those of the parent that it may share."""
-    for field in SUBSETS:
-        if not _names(given, field) <= _names(parent.attributes, field):
-            raise Invalid(f"`{field}` of a child must be among those of its parent", field=field)
-    return {**{field: parent.attributes[field] for field in SUBSETS if field in parent.attributes}, **given}
-
-
-def _names(attributes: Mapping[str, object], field: str) -> set[object]:
-    listed = attributes.get(field)
-    return set(listed) if isinstance(listed, list) else set()
 
 
 OPERATIONS: tuple[Operation, ...] = (

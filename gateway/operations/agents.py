@@ -6,11 +6,10 @@ from gateway import limits
 from gateway.errors import Forbidden, Invalid
 from gateway.model.ids import new_id
 from gateway.model.records import Agent
-from gateway.model.rules import NO_RULES
 from gateway.operations import agent_children
 from gateway.operations.agent_fields import ATTRIBUTES, attributes, created, end_text, key_end, lifetime, new_key, rules, shape
 from gateway.operations.call import Call
-from gateway.operations.guardrails import confirm_rules, guard_new_rules
+from gateway.operations.guardrails import confirm_rules
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.store import agents, widenings
 from gateway.store.approvals import Approval
@@ -44,7 +43,7 @@ async def create(call: Call) -> Reply:
     )
     grant = call.access.authorize(call.session, "agent.create", call.org)
     if agent.has_policy:
-        await guard_new_rules(call, NO_RULES, agent.rules)
+        await confirm_rules(call)
     secret, key = new_key(agent.id, agent.org_id, call.now, end)
     await call.write(agents.register, grant, agent, key)
     return Reply(created(agent, secret), 201)

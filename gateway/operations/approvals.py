@@ -11,14 +11,14 @@ from gateway.errors import Forbidden, TooLarge, Unauthenticated
 from gateway.model.grant import Grant
 from gateway.model.ids import new_id
 from gateway.model.proposal import Proposal, check_action, read_proposal
-from gateway.model.records import Agent
-from gateway.model.rules import NO_RULES, render_summary
+from gateway.model.rules import ApprovalRules, render_summary
 from gateway.operations import approval_decisions
 from gateway.operations.approval_shape import shape, status_filter, target
 from gateway.operations.call import Call
 from gateway.operations.fields import Fields, stamp
 from gateway.operations.operation import Operation, Reply
-from gateway.store import approvals
+from gateway.store import approval_requests, approvals
+from gateway.store.approval_requests import Terms, read_terms
 from gateway.store.approvals import Approval
 from gateway.store.canonical import canonical, digest
 
@@ -47,19 +47,28 @@ async def request(call: Call) -> Reply:
     payload = _sized(body.optional_object("payload") or {}, "payload")
     reason = body.optional_text("reason", longest=limits.TEXT_CHARACTERS)
     declared = _declared(body)
-    agent = call.state.agents.get(call.session.caller.id)
-    proposal = await _read(call, agent, action, payload, declared)
-    grant = _authorize(call, agent, proposal)
-    if agent is None:
+    recipient, caller = read_recipient(payload), call.session.caller
+    terms = await call.services.database.read(lambda rows: read_terms(rows, call.state, caller, recipient, call.now))
+    proposal = read_proposal(
+        action,
+        payload,
+        rules=terms.rules,
+        known_recipient=terms.known_recipient,
+        declared_tier=declared,
+        sensitive_actions=terms.sensitive_actions,
+    )
+    grant = _authorize(call, terms.rules, proposal)
+    agent = call.state.agents.get(caller.id)
+    if agent is None or terms.addressee is None:
         raise Unauthenticated  # only agents are allowed to ask, so it was deleted while it did
-    automatic = call.org.settings.auto_approve and _may_be_automatic(call, agent, proposal)
-    rule = agent.rules.rule_for(action)
+    automatic = terms.auto_approve and _may_be_automatic(call, terms, proposal)
+    rule = terms.rules.rule_for(action)
     template = rule.summary_template if rule is not None else None
     asked = Approval(
         id=new_id(),
         org_id=agent.org_id,
         agent_id=agent.id,
-        user_id=_addressee(call, agent),
+        user_id=terms.addressee,
         connection_id=agent.connection_id,
         action=action,
         target_type=target_type,
@@ -79,7 +88,7 @@ async def request(call: Call) -> Reply:
         payload=payload,
         understood=proposal.understood(),
     )
-    await call.write(approvals.record_request, grant, asked)
+    await call.write(approval_requests.record_request, grant, asked, terms)
     return Reply(shape(asked), 202, {"Location": f"/v1/approvals/{asked.id}"})
 
 
@@ -108,23 +117,7 @@ async def status(call: Call) -> Reply:
     return Reply({"status": asked.status, "expires_at": stamp(asked.expires_at)})
 
 
-async def _read(call: Call, agent: Agent | None, action: str, payload: Mapping[str, object], declared: int | None) -> Proposal:
-    recipient = read_recipient(payload)
-    known = False
-    if agent is not None and recipient is not None:
-        agent_id = agent.id
-        known = await call.services.database.read(lambda rows: approvals.known_recipient(rows, agent_id, recipient))
-    return read_proposal(
-        action,
-        payload,
-        rules=agent.rules if agent is not None else NO_RULES,
-        known_recipient=known,
-        declared_tier=declared,
-        sensitive_actions=call.org.settings.sensitive_actions,
-    )
-
-
-def _authorize(call: Call, agent: Agent | None, proposal: Proposal) -> Grant[Proposal]:
+def _authorize(call: Call, rules: ApprovalRules, proposal: Proposal) -> Grant[Proposal]:
     """Decide the request; a refusal names the written rule behind it and is an audit event besides."""
     try:
         return call.access.authorize_proposal(call.session, "approval.request", proposal)
@@ -144,38 +137,27 @@ def _authorize(call: Call, agent: Agent | None, proposal: Proposal) -> Grant[Pro
                 details={"decision_id": decided.id, "request_id": decided.request_id},
             )
         )
-        cause = _written(agent, proposal)
+        cause = _written(rules, proposal)
         if cause is None:
             raise
         next_step = "ask the human who registered this agent to change its `action_approval_policy`"
         raise Forbidden(f"{refused.detail} {cause}", decision_id=refused.decision_id, next_step=next_step) from refused
 
 
-def _written(agent: Agent | None, proposal: Proposal) -> str | None:
+def _written(rules: ApprovalRules, proposal: Proposal) -> str | None:
     """The place in the agent's policy that says deny, if there is one."""
-    if agent is None or proposal.platform_made or proposal.asked_always:
+    if proposal.platform_made or proposal.asked_always:
         return None
-    rule = agent.rules.rule_for(proposal.action_type)
+    rule = rules.rule_for(proposal.action_type)
     if rule is None:
-        return "(`default_mode`: `deny`)" if agent.rules.default_mode == "deny" else None
+        return "(`default_mode`: `deny`)" if rules.default_mode == "deny" else None
     return f"(rule `{rule.action_type}`: `deny`)" if rule.mode == "deny" else None
 
 
-def _may_be_automatic(call: Call, agent: Agent, proposal: Proposal) -> bool:
+def _may_be_automatic(call: Call, terms: Terms, proposal: Proposal) -> bool:
     """Whether the agent's own written rules take the human out, which no pause of that person allows."""
-    person_id = _addressee(call, agent)
-    paused = False
-    for peer in call.state.observed_peers(agent.id, call.now):
-        person = call.state.person_of(peer)
-        pausing = peer.pause.reading_at(call.now) or peer.pause.learning_at(call.now)
-        paused = paused or (person is not None and person.id == person_id and pausing)
-    ruling = call.access.ask_automatic(call.session, proposal, principal=call.session.caller, person_paused=paused)
+    ruling = call.access.ask_automatic(call.session, proposal, principal=call.session.caller, person_paused=terms.paused)
     return ruling.allowed
-
-
-def _addressee(call: Call, agent: Agent) -> str:
-    connection = call.state.connections.get(agent.connection_id) if agent.connection_id is not None else None
-    return connection.user_id if connection is not None else agent.created_by
 
 
 def _declared(body: Fields) -> int | None:

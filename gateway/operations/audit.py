@@ -20,6 +20,7 @@ SCHEME = {
 
 
 async def list_events(call: Call) -> Reply:
+    """A page of audit events, each with its place and hash in the chain."""
     query = call.query
     actor = query.optional_text("actor_id", longest=limits.REF_CHARACTERS)
     which = EventFilter(
@@ -38,6 +39,7 @@ async def list_events(call: Call) -> Reply:
 
 
 async def verify(call: Call) -> Reply:
+    """Walk a stretch of the chain."""
     query = call.query
     since, until = query.optional_timestamp("from"), query.optional_timestamp("to")
     limit = query.count("limit", least=1, most=limits.AUDIT_VERIFY, default=1_000)
@@ -68,6 +70,8 @@ def _shape(event: Logged, org_id: str) -> dict[str, object]:
         "metadata": event.details,
         "created_at": stamp(event.at),
         "timestamp": stamp(event.at),
+        "seq": event.seq,
+        "hash": event.hash,
     }
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from gateway import limits
 from gateway.authn.authenticator import Token
 from gateway.authn.emails import LONGEST, normal_email
-from gateway.authn.keys import hash_secret
+from gateway.authn.keys import KEY_CHARACTERS, hash_secret
 from gateway.errors import Invalid, Unauthenticated
+from gateway.model.entity import EntityUid
+from gateway.model.evidence import audit_row
 from gateway.model.grant import Session
-from gateway.model.records import Agent, Human
+from gateway.model.records import Agent, Credential, Human
 from gateway.operations.call import Call
 from gateway.operations.fields import stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
@@ -29,41 +31,46 @@ ENTITLEMENTS: tuple[tuple[str, str | None], ...] = (
     ("treasury_signer", None),
     ("has_delegations", None),
 )
-KEY_CHARACTERS = 256
 SHORTEST_PASSWORD, LONGEST_PASSWORD = limits.PASSWORD_CHARACTERS
 
 
 async def sign_in(call: Call) -> Reply:
+    """A session token for an e-mail address and its password."""
     given = call.body.text("email", longest=LONGEST)
     password = call.body.text("password", longest=LONGEST_PASSWORD)
     account = normal_email(given) or given
     human = call.state.human_with_email(account)
-    authenticator = call.services.authenticator
-    await authenticator.check_password(human, account, password, call.now, call.session.source_ip)
+    await _check_password(call, human, account, password)
     if human is None:
         raise Unauthenticated
-    return Reply(_token(authenticator.issue(human, None, call.now)))
+    _record(call, "auth.signed_in", human)
+    return Reply(_token(call.services.authenticator.issue(human, None, call.now)))
 
 
 async def exchange_human_key(call: Call) -> Reply:
+    """A session token for a human's key."""
     api_key = call.body.text("api_key", longest=KEY_CHARACTERS)
     authenticator = call.services.authenticator
     credential, human = authenticator.human_of_key(api_key, call.now)
+    _exchanged(call, human, credential)
     return Reply(_token(authenticator.issue(human, credential, call.now)))
 
 
 async def exchange_agent_key(call: Call) -> Reply:
+    """A session token for an agent's key, with what clients read beside it."""
     api_key = call.body.text("api_key", longest=KEY_CHARACTERS)
     named = call.body.optional_id("agent_id")
     authenticator = call.services.authenticator
     credential, agent = authenticator.agent_of_key(api_key, call.now)
     if named is not None and named != agent.id:
         raise Unauthenticated
+    _exchanged(call, agent, credential)
     token = _token(authenticator.issue(agent, credential, call.now))
     return Reply({**token, "agent_id": agent.id, "vault_ids": [], "entitlements": _entitlements(agent)})
 
 
 async def refresh(call: Call) -> Reply:
+    """Always a refusal."""
     raise Invalid("refresh tokens are not issued here: exchange the key or sign in again", field="refresh_token")
 
 
@@ -83,8 +90,7 @@ async def claim(call: Call) -> Reply:
     if found.human.password_hash is None:
         chosen = await authenticator.passwords.hash(password)
     else:
-        human = found.human
-        await authenticator.check_password(human, human.email, password, call.now, call.session.source_ip)
+        await _check_password(call, found.human, found.human.email, password)
     human_now = await call.services.database.awrite(Unit(lambda tx: _redeem(tx, call.session, hashed, chosen), solo=True))
     if human_now is None:
         raise Unauthenticated
@@ -101,8 +107,11 @@ async def end(call: Call) -> Reply:
 
 
 async def me(call: Call) -> Reply:
+    """The caller's own account."""
     grant = call.access.authorize(call.session, "me.read", call.org)
-    human = call.state.humans[grant.caller.id]
+    human = call.state.humans.get(grant.caller.id)
+    if human is None:
+        raise Unauthenticated
     return Reply(
         {
             "id": human.id,
@@ -116,6 +125,38 @@ async def me(call: Call) -> Reply:
             "totp_enabled": human.totp_confirmed,
             "created_at": stamp(human.created_at),
         }
+    )
+
+
+async def _check_password(call: Call, human: Human | None, account: str, password: str) -> None:
+    """Check a sign-in and record a wrong one. The throttle bounds the records too: what it refuses leaves none."""
+    try:
+        await call.services.authenticator.check_password(human, account, password, call.now, call.session.source_ip)
+    except Unauthenticated:
+        _record(call, "auth.sign_in_failed", human)
+        raise
+
+
+def _exchanged(call: Call, holder: Human | Agent, credential: Credential) -> None:
+    """Count an exchange as a request of its key, and record it."""
+    call.services.authenticator.limiter.take(credential.id, call.now)
+    _record(call, "auth.token_issued", holder, credential_id=credential.id)
+
+
+def _record(call: Call, action: str, who: Human | Agent | None, **details: str) -> None:
+    """Leave a record of a sign-in. Of an account that does not exist nothing is kept: people mistype, and type passwords."""
+    org_id = who.org_id if who is not None else ""
+    call.session.rows.append(
+        audit_row(
+            at=call.now,
+            org_id=org_id,
+            principal=EntityUid("Agent" if isinstance(who, Agent) else "Human", who.id if who is not None else ""),
+            action=action,
+            resource=EntityUid("Org", org_id),
+            details={**details, "request_id": call.session.request_id},
+            request_id=call.session.request_id,
+            data_version=call.state.version,
+        )
     )
 
 

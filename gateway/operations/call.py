@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from gateway.access import Access
 from gateway.authn.authenticator import Authenticator
 from gateway.config import Settings
-from gateway.errors import NotFound, Stale
+from gateway.errors import NotFound, Stale, Unauthenticated
 from gateway.model.grant import Grant, Session
 from gateway.model.records import Agent, Org, Peer, PlatformConnection
 from gateway.operations.contexts import ContextCache
@@ -94,6 +94,20 @@ class Call:
             return Missing(kind, found_id)
         return found
 
+    def stands(self) -> bool:
+        """Whether the caller is still who was authenticated, and every decision what was decided. Safe on any thread."""
+        session, now = self.session, self.services.clock()
+        return self._caller_stands(now) and self.access.stands(session, now)
+
+    def _caller_stands(self, now: datetime) -> bool:
+        session, end = self.session, self.session.caller.expires_at
+        if session.bearer is None or (session.version == self.state.version and (end is None or now < end)):
+            return True
+        try:
+            return self.services.authenticator.authenticate(session.bearer, now) == session.caller
+        except Unauthenticated:
+            return False
+
     # -- the store
 
     async def read(
@@ -123,8 +137,9 @@ class Call:
         services, session, rows = self.services, self.session, tuple(self.session.rows)
 
         def run(tx: Tx) -> R:
-            # INVARIANT: no change is committed on a decision that a change acknowledged before it would have altered.
-            if not services.access.stands(session, services.clock()):
+            # INVARIANT: no change is committed on a credential or a decision that a change acknowledged before it would
+            # have ended or altered.
+            if not self.stands():
                 raise Stale
             return change(tx, grant, *args, **kw)
 

@@ -14,6 +14,7 @@ DENY_KINDS = ("forbidden", "not_permitted", "evaluation_error", "invalid_request
 
 
 async def list_decisions(call: Call) -> Reply:
+    """A page of decisions that match every condition of the query, newest first."""
     query = call.query
     which = DecisionFilter(
         principal=query.optional_text("principal", longest=limits.REF_CHARACTERS),
@@ -33,6 +34,7 @@ async def list_decisions(call: Call) -> Reply:
 
 
 async def read_decision(call: Call) -> Reply:
+    """One decision, explained."""
     target = await _target(call, call.path["decision_id"])
     grant = call.access.authorize(call.session, "decision.read", target)
     logged = await call.read(evidence.decision, grant)

@@ -21,6 +21,7 @@ _CHOSEN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
 async def record(call: Call) -> Reply:
+    """Record what an agent has seen of a person."""
     posted = _posted(call)
     grant = call.access.authorize(call.session, "peer.record_event", call.peer(call.path["id"]))
     if grant.target.archived:
@@ -30,6 +31,7 @@ async def record(call: Call) -> Reply:
 
 
 async def delete(call: Call) -> Reply:
+    """Delete an event, and derive again what rested on it."""
     grant = call.access.authorize(call.session, "peer.delete_event", call.peer(call.path["id"]))
     await call.write(events.delete_event, grant, path_id(call, "event_id"))
     return NO_CONTENT

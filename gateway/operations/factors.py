@@ -5,10 +5,11 @@ from __future__ import annotations
 from gateway import limits
 from gateway.authn.reauth import PURPOSES, Factor, Purpose
 from gateway.authn.totp import enrolment_uri, matching_step, new_secret
-from gateway.errors import Conflict, StepUpRequired
+from gateway.errors import Conflict, StepUpRequired, Unauthenticated
 from gateway.model.grant import Grant
 from gateway.model.records import Human, Org
 from gateway.operations.call import Call
+from gateway.operations.confirmation import confirm
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.store.humans import confirm_totp, remove_totp, start_totp, use_totp
 
@@ -38,16 +39,25 @@ async def complete(call: Call) -> Reply:
     _usable(human, method)
     if method == "totp":
         await _use_code(call, grant, human, shown)
-    elif not await call.services.authenticator.stepup.password(human, shown, call.now, call.session.source_ip):
+    elif not await call.services.authenticator.stepup.password(human, shown, call.now):
         raise StepUpRequired("`password` is wrong")
     token = call.services.authenticator.reauth.issue(human, purpose, method, call.now)
     return Reply({"reauth_token": token, "token": token, "expires_in": limits.REAUTH_SECONDS})
 
 
 async def enrol(call: Call) -> Reply:
-    """Without a code a new second factor begins and counts for nothing yet; with one it is confirmed."""
+    """Without a code a new second factor begins and counts for nothing yet; with one it is confirmed.
+
+    Both take the password: a second factor of whoever found a key would pass every step-up from then on.
+    """
     code = call.body.optional_text("code", longest=CODE_CHARACTERS)
     grant = call.access.authorize(call.session, "me.totp", call.org)
+    if _human(call, grant).password_hash is None:
+        raise StepUpRequired(
+            "a second factor is enrolled with the account password, and your account has none: claim the account first",
+            next_step="set a password with POST /v1/auth/claim and the claim that the platform shows you",
+        )
+    await confirm(call, "totp.enrol", totp="no")
     human = _human(call, grant)
     if code is not None:
         return await _confirm(call, grant, human, code)
@@ -93,12 +103,12 @@ async def _use_code(call: Call, grant: Grant[Org], human: Human, code: str) -> N
 
 def _step(call: Call, human: Human, secret: str, code: str) -> int:
     """The time step of a right code that was not used; a wrong one counts as a guess at the account."""
-    throttle = call.services.authenticator.throttle
-    attempt = throttle.attempt(human.id, call.session.source_ip, call.now)
+    stepup = call.services.authenticator.stepup
+    attempt = stepup.attempt(human, call.now)
     step = matching_step(secret, code, call.now, last_step=human.totp_last_step)
     if step is None:
         raise _wrong_code()
-    throttle.forgive(attempt)
+    stepup.forgive(attempt)
     return step
 
 
@@ -117,7 +127,10 @@ def _usable(human: Human, method: Factor) -> None:
 
 
 def _human(call: Call, grant: Grant[Org]) -> Human:
-    return call.state.humans[grant.caller.id]
+    human = call.state.humans.get(grant.caller.id)
+    if human is None:
+        raise Unauthenticated
+    return human
 
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -143,7 +156,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "me.totp_enrol",
         "POST",
         "/v1/auth/totp",
-        "Enrol a second factor, or with a code confirm it.",
+        "Enrol a second factor, or with a code confirm it; both with the account password.",
         enrol,
         actions=("me.totp",),
         fields=("code",),

@@ -19,6 +19,7 @@ NOTE = "corrected by a human: derivation does not overwrite it"
 
 
 async def read(call: Call) -> Reply:
+    """A fact, why it is believed, and what would change it."""
     grant = call.access.authorize(call.session, "peer.read_fact", call.peer(call.path["id"]))
     await bury_what_expired(call, grant)
     fact = await call.read(facts.fact, grant, call.path["key"])
@@ -43,6 +44,7 @@ async def read(call: Call) -> Reply:
 
 
 async def correct(call: Call) -> Reply:
+    """Put a human's own words in the place of a fact."""
     fact_key = call.body.text("fact_key", longest=limits.EVENT_CONTENT_BYTES)
     fact_value = call.body.object("fact_value")
     try:
@@ -60,6 +62,7 @@ async def correct(call: Call) -> Reply:
 
 
 async def delete(call: Call) -> Reply:
+    """Delete a fact with what it rests on; on request it is not learned again."""
     suppress = call.query.optional_choice("suppress", ("true", "false"), "false") == "true"
     grant = call.access.authorize(call.session, "peer.delete_fact", call.peer(call.path["id"]))
     await call.write(facts.delete_fact, grant, call.path["key"], suppress=suppress)
@@ -67,11 +70,13 @@ async def delete(call: Call) -> Reply:
 
 
 async def dispute(call: Call) -> Reply:
+    """Stop believing a fact until the dispute is withdrawn."""
     reason = call.body.optional_text("reason", longest=limits.TEXT_CHARACTERS)
     return await _dispute(call, disputed=True, reason=reason)
 
 
 async def withdraw_dispute(call: Call) -> Reply:
+    """Believe a disputed fact again."""
     return await _dispute(call, disputed=False, reason=None)
 
 

@@ -1,18 +1,14 @@
-"""What an organisation may ask for before an agent's policy is written: a confirmation, and a second person."""
+"""Confirmations: what an organisation may ask for before a policy is written, and always asks for before it asks less."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gateway.errors import Conflict
-from gateway.model.rules import ApprovalRules, widens
+from gateway.model.records import OrgSettings
 from gateway.operations.call import Call
 from gateway.operations.confirmation import confirm
 
 GUARDRAILS = ("guardrail_changes_require_approval", "guardrail_changes_require_step_up")
-REGISTER_FIRST = (
-    "this organisation has wider policies approved first: register the agent without `action_approval_policy`, then change it"
-)
 
 
 async def confirm_rules(call: Call) -> None:
@@ -25,23 +21,15 @@ async def confirm_rules(call: Call) -> None:
         await confirm(call, "policy.update", totp="no")
 
 
-async def confirm_settings(call: Call, changes: Mapping[str, object]) -> None:
-    """The same before one of the two guardrails on policies is switched off: or nobody would have to get past them.
+async def confirm_settings(call: Call, standing: OrgSettings, changes: Mapping[str, object]) -> None:
+    """The same before `changes` let agents do more in an organisation with a guardrail: whatever it asks for otherwise, a
+    key alone never takes a guardrail down, nor the humans out.
 
     Raises:
         StepUpRequired: the proof is missing.
     """
-    if any(changes.get(name) is False and getattr(call.org.settings, name) for name in GUARDRAILS):
-        await confirm_rules(call)
-
-
-async def guard_new_rules(call: Call, default: ApprovalRules, rules: ApprovalRules) -> None:
-    """Check the policy that an agent is registered with; `default` is the one it would have without.
-
-    Raises:
-        StepUpRequired: the proof is missing.
-        Conflict: it is wider and waits for a second person, which registering anew would be the way around.
-    """
-    await confirm_rules(call)
-    if call.org.settings.guardrail_changes_require_approval and widens(default, rules):
-        raise Conflict(REGISTER_FIRST)
+    up = [name for name in GUARDRAILS if getattr(standing, name)]
+    taken_down = any(changes.get(name) is False for name in up)
+    automatic = changes.get("auto_approve") is True and not standing.auto_approve
+    if taken_down or (up and automatic):
+        await confirm(call, "policy.update", totp="no")

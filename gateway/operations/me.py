@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gateway import limits
-from gateway.model.records import Peer
 from gateway.operations.call import Call
 from gateway.operations.fields import optional_stamp, stamp
 from gateway.operations.operation import Operation, Reply
@@ -15,8 +14,9 @@ _NEVER = Tally(None, 0, 0)
 
 
 async def readers(call: Call) -> Reply:
+    """The agents on the lists of the caller's own peers, with how often each has read."""
     grant = call.access.authorize(call.session, "me.readers", call.org)
-    mine = [peer for peer in _own_peers(call) if not peer.archived]
+    mine = [peer for peer in call.state.peers_about(grant.caller.id) if not peer.archived]
     tallies = await call.read(log.tallies, grant, [peer.id for peer in mine])
     listed = []
     for peer in mine:
@@ -28,24 +28,15 @@ async def readers(call: Call) -> Reply:
 
 
 async def reads(call: Call) -> Reply:
+    """A page of the reads of the caller's own peers by others."""
     query = call.query
     which = ReadFilter(query.optional_timestamp("from"), query.optional_timestamp("to"), query.optional_id("agent_id"))
     limit = query.count("limit", least=1, most=limits.PAGE, default=50)
     offset = query.count("offset", least=0, most=10**9, default=0)
     grant = call.access.authorize(call.session, "me.reads", call.org)
-    mine = [peer.id for peer in _own_peers(call)]
+    mine = [peer.id for peer in call.state.peers_about(grant.caller.id)]
     page, total = await call.read(log.reads, grant, mine, which, limit=limit, offset=offset)
     return Reply({"reads": [_read(call, read) for read in page], "total": total})
-
-
-def _own_peers(call: Call) -> list[Peer]:
-    """The peers whose person is the caller, oldest first."""
-    mine = []
-    for peer in list(call.state.peers.values()):
-        person = call.state.person_of(peer)
-        if person is not None and person.id == call.session.caller.id:
-            mine.append(peer)
-    return sorted(mine, key=lambda peer: (peer.created_at, peer.id))
 
 
 def _read(call: Call, read: Read) -> dict[str, object]:

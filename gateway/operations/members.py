@@ -15,9 +15,9 @@ from gateway.store.humans import add_member, change_role, remove_member
 
 
 async def list_members(call: Call) -> Reply:
+    """Every member of the caller's organisation, oldest first."""
     grant = call.access.authorize(call.session, "member.list", call.org)
-    members = [human for human in call.state.humans.values() if human.org_id == grant.target.id]
-    return Reply({"members": [_shape(human) for human in sorted(members, key=lambda human: (human.created_at, human.id))]})
+    return Reply({"members": [_shape(human) for human in call.state.members_of(grant.target.id)]})
 
 
 async def add(call: Call) -> Reply:

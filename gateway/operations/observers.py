@@ -13,11 +13,13 @@ from gateway.store.observers import Lease
 
 
 async def read(call: Call) -> Reply:
+    """The observer list of a peer, without leases that have ended."""
     grant = call.access.authorize(call.session, "peer.read_observers", call.peer(call.path["id"]))
     return _reply(call, grant.target, call.state.live_observers(grant.target.id, call.now))
 
 
 async def replace(call: Call) -> Reply:
+    """Replace the observer list whole."""
     leases = _leases(call)
     grant = call.access.authorize(call.session, "peer.set_observers", call.peer(call.path["id"]))
     entries = await call.write_alone(observers.replace_observers, grant, leases)
@@ -63,5 +65,6 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("peer.set_observers",),
         fields=("observers",),
         strict=True,
+        body_bytes=limits.LARGE_BODY_BYTES,
     ),
 )

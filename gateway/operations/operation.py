@@ -25,7 +25,8 @@ NO_CONTENT = Reply(None, 204)
 class Operation:
     """One thing the gateway does.
 
-    `actions` are the Cedar actions it may ask for; a public operation asks none and says why in `public`.
+    `actions` are the Cedar actions it may ask for; a public operation asks none and says why in `public`; with
+    `knows_callers`, whoever shows a credential to it is authenticated and limited all the same.
     `fields` and `query` are the members it reads. With `strict`, any other member is refused; without, it is ignored,
     because published clients of this wire send extras. `body_bytes` is how large a body may be.
     """
@@ -40,4 +41,5 @@ class Operation:
     query: tuple[str, ...] = ()
     strict: bool = False
     public: str | None = None
+    knows_callers: bool = False
     body_bytes: int = limits.BODY_BYTES

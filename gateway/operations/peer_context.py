@@ -88,8 +88,8 @@ async def preview(call: Call) -> Reply:
 
 
 async def _serve(call: Call, target: Peer | Missing, budget: int) -> Served:
-    grant = call.access.authorize(call.session, "peer.read_context", target)
-    served = await render_context(call, grant, budget, visible=call.access.may_also(grant, "peer.see_content"))
+    grant, visible = call.access.authorize_with(call.session, "peer.read_context", "peer.see_content", target)
+    served = await render_context(call, grant, budget, visible=visible)
     grant.note(kind="context", facts_served=served.served)
     return served
 

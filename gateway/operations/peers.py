@@ -18,6 +18,7 @@ from gateway.store.entities import Missing
 
 
 async def create(call: Call) -> Reply:
+    """Open a peer, or add what the body names to the one there is."""
     body = call.body
     display_name = body.optional_text("display_name", longest=limits.NAME_CHARACTERS)
     agent_ids = body.ids("observer_agent_ids", most=limits.OBSERVERS_PER_CALL)
@@ -34,20 +35,22 @@ async def create(call: Call) -> Reply:
 
 
 async def list_peers(call: Call) -> Reply:
+    """A page of the organisation's peers, or of those about the caller."""
     status = call.query.optional_choice("status", ("active", "archived"))
     limit = call.query.count("limit", least=1, most=limits.PAGE, default=50)
     offset = call.query.count("offset", least=0, most=10**9, default=0)
     grant = call.access.authorize_first(call.session, ("peer.list", "peer.list_own"), call.org)
     page, total = await call.read(peers.list_peers, grant, status=status, limit=limit, offset=offset)
     # One that was erased since the page was read is not there any more.
-    shown = [peer_object(call, call.state.peers[peer_id]) for peer_id in page if peer_id in call.state.peers]
-    return Reply({"peers": shown, "total": total})
+    found = (call.state.peers.get(peer_id) for peer_id in page)
+    return Reply({"peers": [peer_object(call, peer) for peer in found if peer is not None], "total": total})
 
 
 async def read(call: Call) -> Reply:
-    grant = call.access.authorize(call.session, "peer.read", call.peer(call.path["id"]))
+    """A peer; with its facts for whom its content is shown to."""
+    grant, visible = call.access.authorize_with(call.session, "peer.read", "peer.see_content", call.peer(call.path["id"]))
     found = []
-    if call.access.may_also(grant, "peer.see_content"):
+    if visible:
         await bury_what_expired(call, grant)
         found = await call.read(facts.facts_with_basis, grant)
     grant.note(kind="peer", facts_served=len(found))
@@ -56,6 +59,7 @@ async def read(call: Call) -> Reply:
 
 
 async def read_by_connection(call: Call) -> Reply:
+    """The peer of a connection, without its facts."""
     grant = call.access.authorize(call.session, "peer.read", _by_connection(call, call.path["connection_id"]))
     grant.note(kind="peer", facts_served=0)
     return Reply({"peer": peer_object(call, grant.target)})
@@ -97,6 +101,7 @@ OPERATIONS: tuple[Operation, ...] = (
         create,
         actions=("peer.create", "peer.link", "peer.set_observers"),
         fields=("peer_type", "peer_ref", "display_name", "platform_connection_id", "observer_agent_ids"),
+        body_bytes=limits.LARGE_BODY_BYTES,
     ),
     Operation(
         "peer.list",

@@ -19,14 +19,19 @@ NOTE = (
 
 
 async def export(call: Call) -> Reply:
+    """Everything that is kept about a person, for the person."""
     grant = call.access.authorize(call.session, "peer.export", call.peer(call.path["id"]))
     await confirm(call, "peer.export", totp="when enrolled")
-    # A change, because the record of the export and the rows are of one moment.
-    data = await call.write(erasure.export_person, grant)
+    # Not on the writer, where every change would wait for it; one snapshot, so that all of it is of one moment.
+    data = await call.services.database.read(lambda rows: erasure.export_person(rows, grant), snapshot=True)
+    grant.note(kind="export", facts_served=len(data.facts))
+    counted = {"facts": len(data.facts), "observations": len(data.events)}
+    call.session.answer_rows.append(grant.audit("peer.exported", counted))
     return Reply({"peer": peer_object(call, grant.target), **_exported(call, data), "note": NOTE})
 
 
 async def erase(call: Call) -> Reply:
+    """Delete everything that is kept about a person."""
     grant = call.access.authorize(call.session, "peer.erase", call.peer(call.path["id"]))
     await confirm(call, "peer.erase", totp="when enrolled")
     # The slice of this very decision would name who is erased: it is not kept either.

@@ -9,9 +9,10 @@ from gateway.authn.keys import PLATFORM_KEY, mint_key
 from gateway.errors import Invalid
 from gateway.model.ids import new_id
 from gateway.model.records import Credential, PlatformApp, PlatformTemplate
-from gateway.model.rules import parse_rules
+from gateway.model.rules import ApprovalRules, parse_rules
 from gateway.operations.call import Call
 from gateway.operations.fields import Fields, stamp
+from gateway.operations.guardrails import confirm_rules
 from gateway.operations.operation import Operation, Reply
 from gateway.store import platforms
 
@@ -50,20 +51,27 @@ async def list_templates(call: Call) -> Reply:
 
 async def create_template(call: Call) -> Reply:
     name = call.body.text("name", longest=limits.NAME_CHARACTERS)
-    agents = tuple(_agent(entry) for entry in call.body.objects("agents", most=AGENTS_PER_TEMPLATE))
+    written = [_agent(entry) for entry in call.body.objects("agents", most=AGENTS_PER_TEMPLATE)]
+    agents = tuple({"name": name, **_policy(rules)} for name, rules in written)
     if not agents:
         raise Invalid(f"`agents` must name 1 to {AGENTS_PER_TEMPLATE} agents", field="agents")
     grant = call.access.authorize(call.session, "platform_template.create", call.org)
     template = PlatformTemplate(new_id(), grant.target.id, name, agents, grant.caller.id, call.now)
-    await call.write(platforms.add_template, grant, template)
+    policies = [rules for _, rules in written if rules.source]
+    if policies:
+        await confirm_rules(call)
+    await call.write(platforms.add_template, grant, template, policies)
     return Reply({"template": _template(template)}, 201)
 
 
-def _agent(entry: Fields) -> dict[str, object]:
+def _agent(entry: Fields) -> tuple[str, ApprovalRules]:
     entry.refuse_others(TEMPLATE_AGENT)
     name = entry.text("name", longest=limits.NAME_CHARACTERS)
-    rules = parse_rules(entry.members.get("action_approval_policy"), field=entry.name("action_approval_policy"))
-    return {"name": name, "action_approval_policy": rules.source} if rules.source else {"name": name}
+    return name, parse_rules(entry.members.get("action_approval_policy"), field=entry.name("action_approval_policy"))
+
+
+def _policy(rules: ApprovalRules) -> dict[str, object]:
+    return {"action_approval_policy": rules.source} if rules.source else {}
 
 
 def _app(app: PlatformApp) -> dict[str, object]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from derive.buckets import Bucket
 from derive.facts import Prediction, predict
 from gateway.access import Ruling
-from gateway.errors import Conflict, Invalid
+from gateway.errors import Conflict, Invalid, Unauthenticated
 from gateway.model.caller import Caller
 from gateway.model.grant import Grant
 from gateway.model.proposal import MAX_ACTION, Proposal, check_action, read_proposal
@@ -32,17 +32,17 @@ NEXT = {
 
 
 async def predict_approval(call: Call) -> Reply:
+    """What the person's history says of an action, and, apart from it, whether the agent's own rules let it be automatic."""
     action_type = call.body.text("action_type", longest=MAX_ACTION)
     check_action(action_type, field="action_type")
     tier = call.body.integer("effective_risk_tier", least=1, most=3)
     payload = call.body.optional_object("payload") or {}
     named = call.body.optional_id("agent_id")
     _read(call, None, action_type, payload, tier, known=False)
-    grant = call.access.authorize(call.session, "peer.predict", call.peer(call.path["id"]))
+    grant, visible = call.access.authorize_with(call.session, "peer.predict", "peer.see_content", call.peer(call.path["id"]))
     if grant.target.archived:
         raise Conflict("this peer is archived: nothing is predicted about it")
-    agent = _asking_agent(call, named)
-    visible = call.access.may_also(grant, "peer.see_content")
+    agent = _asking_agent(call, grant, named)
     await bury_what_expired(call, grant)
     found = await call.read(predictions.history, grant, None if agent is None else agent.id, action_type, payload)
     proposal = _read(call, agent, action_type, payload, tier, known=found.known_recipient)
@@ -52,20 +52,29 @@ async def predict_approval(call: Call) -> Reply:
     prediction = _predict(proposal, found, visible=visible)
     grant.note(kind="predict", facts_served=int(prediction.likelihood is not None))
     about = {"agent_id": None if agent is None else agent.id, "suggest_auto": automatic.allowed}
-    call.session.rows.append(grant.audit("peer.predicted", about))
+    call.session.answer_rows.append(grant.audit("peer.predicted", about))
     return Reply(_shape(proposal, prediction, automatic, NEXT["human" if agent is None else "agent"]))
 
 
-def _asking_agent(call: Call, named: str | None) -> Agent | None:
-    """The agent whose rules count: the caller, or the one a human names."""
+def _asking_agent(call: Call, grant: Grant[Peer], named: str | None) -> Agent | None:
+    """The agent whose rules count: the caller, or the one a human names.
+
+    That is an agent which observes this person, or one that the human may read anyway; what another agent's rules are, and
+    whom it has asked about, is not for everybody who has a peer. Any other is answered as an unknown one.
+    """
     caller = call.session.caller
     if caller.type == "Agent":
         if named not in (None, caller.id):
             raise Invalid("`agent_id` is not the agent that asks; leave it out", field="agent_id")
-        return call.state.agents[caller.id]
-    agent = call.agent(named)
-    if isinstance(agent, Agent):
+        agent = call.state.agents.get(caller.id)
+        if agent is None:
+            raise Unauthenticated
         return agent
+    found = call.agent(named)
+    if isinstance(found, Agent):
+        listed = call.state.observes(found.id, grant.target.id, call.now)
+        if listed or call.access.ask(call.session, "agent.read", found).allowed:
+            return found
     if named is not None:
         raise call.body.wrong("agent_id", "an agent of this organisation")
     return None

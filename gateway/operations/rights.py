@@ -14,6 +14,7 @@ from gateway.store import asking, facts, peers, suppressions
 
 
 async def ask_me(call: Call) -> Reply:
+    """Have an agent ask every time about what a fact is about."""
     agent_id = call.body.id("agent_id")
     grant = call.access.authorize(call.session, "peer.ask_me", call.peer(call.path["id"]))
     fact = await call.read(facts.fact, grant, call.path["key"])
@@ -23,23 +24,27 @@ async def ask_me(call: Call) -> Reply:
 
 
 async def list_suppressions(call: Call) -> Reply:
+    """What is not to be learned again about a person."""
     grant = call.access.authorize(call.session, "peer.read_suppressions", call.peer(call.path["id"]))
     found = await call.read(suppressions.suppressions, grant)
     return Reply({"suppressions": [{"fact_key": each.fact_key, "at": stamp(each.at), "by": each.by} for each in found]})
 
 
 async def lift_suppression(call: Call) -> Reply:
+    """Let one thing be learned again."""
     grant = call.access.authorize(call.session, "peer.lift_suppression", call.peer(call.path["id"]))
     await call.write(suppressions.lift_suppression, grant, call.path["key"])
     return NO_CONTENT
 
 
 async def read_pause(call: Call) -> Reply:
+    """Whether reading and learning are paused now."""
     grant = call.access.authorize(call.session, "peer.read_pause", call.peer(call.path["id"]))
     return _pause(call, grant.target.pause)
 
 
 async def set_pause(call: Call) -> Reply:
+    """Pause or resume reading and learning."""
     body = call.body
     pause = Pause(body.boolean("reading"), body.boolean("learning"), body.optional_timestamp("until"))
     if pause.until is not None and pause.until <= call.now:

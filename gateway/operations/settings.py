@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from zoneinfo import available_timezones
 
 from derive.buckets import ACTION_LENGTH, is_action_type
@@ -22,9 +23,12 @@ SWITCHES = (
     "learn_from_posted_events",
     "policy_promotions_need_two",
 )
+#: Read by clients of this wire, and always off here.
+NOT_OFFERED = ("policy_promotions_need_two",)
 NAMES = (*SWITCHES, "sensitive_actions", "time_zone")
 #: One client changes a setting at a time, as a pair.
-PAIR = ("key", "value", "approval_id")
+PAIR = ("key", "value")
+_known_zones = cache(available_timezones)  # it looks at some hundred files
 
 
 async def read(call: Call) -> Reply:
@@ -37,10 +41,14 @@ async def update(call: Call) -> Reply:
     changes: dict[str, object] = {name: _switch(given, name) for name in SWITCHES if given.has(name)}
     if given.has("time_zone"):
         changes["time_zone"] = _time_zone(given)
+    for name in NOT_OFFERED:
+        if changes.get(name):
+            raise Invalid(f"`{name}` cannot be switched on: it is not offered yet", field=name)
     added = tuple(_sensitive(given))
     grant = call.access.authorize(call.session, "org.update_settings", call.org)
-    await confirm_settings(call, changes)
-    return Reply({"settings": _shape(await call.write_alone(orgs.update_settings, grant, changes, added))})
+    standing = grant.target.settings
+    await confirm_settings(call, standing, changes)
+    return Reply({"settings": _shape(await call.write_alone(orgs.update_settings, grant, standing, changes, added))})
 
 
 def _given(body: Fields) -> Fields:
@@ -49,7 +57,6 @@ def _given(body: Fields) -> Fields:
         body.refuse_others(NAMES)
         return body
     body.refuse_others(PAIR)
-    body.optional_id("approval_id")
     name = body.choice("key", NAMES)
     value = body.members.get("value")
     if value is None:
@@ -68,7 +75,7 @@ def _switch(given: Fields, name: str) -> bool:
 
 def _time_zone(given: Fields) -> str:
     name = given.text("time_zone", longest=limits.NAME_CHARACTERS)
-    if name not in available_timezones():
+    if name not in _known_zones():
         raise given.wrong("time_zone", "an IANA time zone, such as Europe/Zurich")
     return name
 
@@ -88,7 +95,8 @@ def _sensitive(given: Fields) -> list[str]:
 
 
 def _shape(settings: OrgSettings) -> Mapping[str, object]:
-    switches = {name: "true" if getattr(settings, name) else "false" for name in SWITCHES}
+    on = {name for name in SWITCHES if name not in NOT_OFFERED and getattr(settings, name)}
+    switches = {name: "true" if name in on else "false" for name in SWITCHES}
     return {**switches, "sensitive_actions": list(settings.sensitive_actions), "time_zone": settings.time_zone}
 
 

@@ -41,9 +41,13 @@ def build(
     known: dict[tuple[str, ...], cedarpy.PolicySet | None] = {**built, (): None}
     for ids in members.values():
         if ids not in known:
-            chosen = pst.PolicySet({}, {id_: trees[id_] for id_ in ids}, ())
-            known[ids] = cedarpy.PolicySet.from_pst(chosen, release_gil=True)
+            known[ids] = whole(trees, ids)
     return MappingProxyType({action: known[ids] for action, ids in members.items()})
+
+
+def whole(trees: Mapping[str, pst.Template], ids: tuple[str, ...]) -> cedarpy.PolicySet:
+    """Returns some policies as one set."""
+    return cedarpy.PolicySet.from_pst(pst.PolicySet({}, {id_: trees[id_] for id_ in ids}, ()), release_gil=True)
 
 
 def _targets(constraint: pst.ActionConstraint) -> frozenset[EntityUid] | None:

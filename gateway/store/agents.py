@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gateway import limits
-from gateway.errors import Conflict, NotFound
+from gateway.errors import Conflict, Invalid, NotFound
 from gateway.model.entity import EntityUid
 from gateway.model.grant import Grant
 from gateway.model.records import Agent, Credential, Org
-from gateway.model.rules import ApprovalRules
+from gateway.model.rules import NO_RULES, ApprovalRules, widens
 from gateway.store.approval_outcomes import cancel_pending_of
 from gateway.store.canonical import canonical
 from gateway.store.credentials import end_credentials, insert_credential
@@ -26,6 +26,10 @@ DELETE = "UPDATE agents SET deleted_at = $2, is_active = false, generation = gen
 END_KEYS_AT = "UPDATE credentials SET expires_at = $2 WHERE principal_type = 'Agent' AND principal_id = $1"
 DELETE_OBSERVERS = "DELETE FROM observers WHERE agent_id = $1"
 DELETE_REMOVED = "DELETE FROM removed_observers WHERE agent_id = $1"
+
+#: What a child may have at most of what its parent has.
+SUBSETS = ("scopes", "vault_ids")
+ADD_FIRST = "this organisation has wider policies approved first: add the agent without `action_approval_policy`, then change it"
 
 
 def listed(state: State, grant: Grant[Org]) -> list[Agent]:
@@ -44,23 +48,52 @@ def children(state: State, grant: Grant[Agent]) -> list[Agent]:
 
 
 def register(tx: Tx, grant: Grant[Org], agent: Agent, key: Credential) -> None:
-    """Add an agent and its first key."""
+    """Add an agent and its first key.
+
+    Raises:
+        Conflict: its policy waits for a second person.
+    """
+    refuse_wider(tx, agent.org_id, NO_RULES, agent.rules)
     insert(tx, agent, key)
     tx.append(grant.audit("agent.created", {"agent_id": agent.id}, resource=EntityUid("Agent", agent.id)))
 
 
-def register_child(tx: Tx, grant: Grant[Agent], agent: Agent, key: Credential) -> None:
-    """Add a child of the granted agent.
+def register_child(tx: Tx, grant: Grant[Agent], wanted: Agent, key: Credential, *, own_rules: bool) -> Agent:
+    """Add a child of the granted agent, and return it; what it takes from its parent, it takes as the parent is now.
 
     Raises:
-        Conflict: the parent has as many children as it may have.
+        Invalid: it would have a scope or a vault that its parent has not.
+        Conflict: the parent has as many children as it may have, or the child's own policy waits for a second person.
     """
     parent = current(tx, grant)
+    if own_rules:
+        refuse_wider(tx, parent.org_id, parent.rules, wanted.rules)
+    agent = replace(
+        wanted,
+        # The human who answers for the parent answers for the child.
+        created_by=parent.created_by,
+        rules=wanted.rules if own_rules else parent.rules,
+        token_ttl_seconds=parent.token_ttl_seconds,
+        attributes=_within(parent, wanted.attributes),
+    )
     if len(tx.state.children_of(parent.id)) >= limits.CHILDREN_PER_AGENT:
         raise Conflict(f"this agent has {limits.CHILDREN_PER_AGENT} children, which is the most it may have")
     insert(tx, agent, key)
     about = {"agent_id": agent.id, "parent_id": parent.id}
     tx.append(grant.audit("agent.child_created", about, resource=EntityUid("Agent", agent.id)))
+    return agent
+
+
+def refuse_wider(tx: Tx, org_id: str, default: ApprovalRules, rules: ApprovalRules) -> None:
+    """Refuse a new agent whose policy waits for a second person, which adding it anew would be the way around.
+
+    `default` is the policy that it would have without.
+
+    Raises:
+        Conflict: it is wider.
+    """
+    if tx.state.orgs[org_id].settings.guardrail_changes_require_approval and widens(default, rules):
+        raise Conflict(ADD_FIRST)
 
 
 def insert(tx: Tx, agent: Agent, key: Credential) -> None:
@@ -155,6 +188,19 @@ def current(tx: Tx, grant: Grant[Agent]) -> Agent:
     return agent
 
 
+def _within(parent: Agent, given: Mapping[str, object]) -> dict[str, object]:
+    """A child's attributes: its own where it names some, else those of the parent that it may share."""
+    for field in SUBSETS:
+        if not _names(given, field) <= _names(parent.attributes, field):
+            raise Invalid(f"`{field}` of a child must be among those of its parent", field=field)
+    return {**{field: parent.attributes[field] for field in SUBSETS if field in parent.attributes}, **given}
+
+
+def _names(attributes: Mapping[str, object], field: str) -> set[object]:
+    listed = attributes.get(field)
+    return set(listed) if isinstance(listed, list) else set()
+
+
 def rules_text(rules: ApprovalRules) -> str | None:
     """An agent's policy as the table holds it; no text for one that says nothing."""
     return canonical(rules.source) if rules.source else None
@@ -172,9 +218,8 @@ def _end_keys_at(tx: Tx, agent_id: str, end: object) -> None:
 
 def _forget(state: State, agent_id: str) -> None:
     state.drop_agent(agent_id)
-    for peer_id, entries in list(state.observers.items()):
-        if agent_id in entries:
-            state.put_observers(peer_id, [entry for entry in entries.values() if entry.agent_id != agent_id])
+    for peer_id in state.lists_naming(agent_id):
+        state.put_observers(peer_id, [entry for entry in state.observers[peer_id].values() if entry.agent_id != agent_id])
     for peer_id, removed in list(state.removed_observers):
         if removed == agent_id:
             state.remember_removed(peer_id, removed, removed=False)

@@ -9,7 +9,6 @@ from typing import Any
 
 from gateway.errors import NotFound
 from gateway.model.grant import Grant
-from gateway.model.proposal import Proposal
 from gateway.model.records import ApprovalHeader, Org, PlatformConnection
 from gateway.store.canonical import canonical
 from gateway.store.loading import parse_json
@@ -127,15 +126,6 @@ def page(
     found = rows.all(PAGES[whose], grant.now, of, status, limit, offset)
     grant.note(served=len(found))
     return [_approval(row) for row in found], rows.value(TOTALS[whose], grant.now, of, status)
-
-
-def record_request(tx: Tx, grant: Grant[Proposal], asked: Approval) -> None:
-    """Keep a request; one that is approved at once was decided by a written rule and by no human."""
-    insert(tx, asked, recipient=grant.target.recipient)
-    about = {"approval_id": asked.id, "agent_id": asked.agent_id, "risk_tier": asked.risk_tier}
-    tx.append(grant.audit("approval.requested", about))
-    if asked.status == "approved":
-        tx.append(grant.audit("approval.decided", {**about, "decision": "approved", "automatic": True}))
 
 
 def insert(tx: Tx, asked: Approval, *, recipient: str | None, asked_by: str | None = None) -> None:

@@ -25,6 +25,7 @@ def ask_me(tx: Tx, grant: Grant[Peer], agent_id: str, action_type: str) -> Appro
     agent = tx.state.agents.get(agent_id)
     if agent is None or not tx.state.observes(agent_id, grant.target.id, grant.now):
         raise Invalid("`agent_id` must name an agent that observes this peer", field="agent_id")
+    grant.note(agent_id=agent_id)
     rules = asking(agent.rules, action_type)
     if rules != agent.rules:
         changed = replace(agent, rules=rules)

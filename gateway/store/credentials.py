@@ -105,13 +105,28 @@ def end_session(tx: Tx, grant: Grant[Org], token_id: str, expires_at: datetime) 
 
 
 def claimed_by(rows: Rows, state: State, token_hash: str, now: datetime) -> Claim | None:
-    """What a claim token opens, or None when it is unknown, used or past its end, or its connection was ended."""
+    """What a claim token opens, or None when it is unknown, used or past its end, or its connection was ended.
+
+    INVARIANT: a first password is set only through the application that brought the person, and only while they are
+    nothing but a member: a platform hands out claims itself, and must not get an account that others made more of.
+    """
     connection_id = rows.value(CLAIM, token_hash, now)
     connection = state.connections.get(connection_id) if connection_id is not None else None
     if connection is None or connection.status == "disconnected":
         return None
     human = state.humans.get(connection.user_id)
-    return Claim(connection.id, human) if human is not None and human.org_id == connection.org_id else None
+    if human is None or human.org_id != connection.org_id:
+        return None
+    first = human.password_hash is None
+    if first and (human.role != "member" or brought_by(state, human.id) != connection.app_id):
+        return None
+    return Claim(connection.id, human)
+
+
+def brought_by(state: State, user_id: str) -> str | None:
+    """The application that connected a person before any other did; without a password, the one that brought them."""
+    links = [link for link in list(state.connections.values()) if link.user_id == user_id]
+    return min(links, key=lambda link: (link.created_at, link.id)).app_id if links else None
 
 
 def redeem_claim(tx: Tx, session: Session, token_hash: str, *, password_hash: str | None) -> Human | None:

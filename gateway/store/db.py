@@ -21,9 +21,9 @@ from gateway.model.evidence import LogRow, audit_row
 from gateway.store.faults import StoreFailed, StoreRefused
 from gateway.store.files import Files
 from gateway.store.lock import Lock
-from gateway.store.log import Log
-from gateway.store.mark import Mark, check
-from gateway.store.migrate import MIGRATIONS, migrate
+from gateway.store.log import Head, Log
+from gateway.store.mark import Mark, check, compare
+from gateway.store.migrate import MIGRATIONS, applied, load, migrate
 from gateway.store.readers import PROBE, Readers
 from gateway.store.rows import Rows
 from gateway.store.state import State
@@ -40,6 +40,7 @@ class Options(TypedDict, total=False):
     memory_limit: str
     threads: int
     accept_missing_mark: bool
+    read_only: bool
 
 
 class Database:
@@ -73,10 +74,7 @@ class Database:
             StoreRefused: there is none, other users can reach it, another process holds it, it is newer than the code, it
                 cannot be read, or its log is not the one that the mark beside it knows.
         """
-        if not Files(data).database.exists():
-            raise StoreRefused(f"there is no database in `{data}`: make one with `peergate init --data {data}`")
-        if data.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise StoreRefused(f"`{data}` is open to other users of this machine: chmod 700 {data}")
+        _refuse_unfit(data)
         return cls(data, **options)
 
     def __init__(self, data: Path, **options: Unpack[Options]) -> None:
@@ -212,10 +210,46 @@ class Database:
         self.failure = None
 
 
+def inspect(data: Path) -> tuple[int, int, int]:
+    """Look at the database of a directory that nobody holds, changing nothing.
+
+    Returns its schema, the newest one this program knows, and how many organisations are in it; raises `StoreRefused` where
+    `Database.open` would.
+    """
+    _refuse_unfit(data)
+    files, known = Files(data.resolve()), load(MIGRATIONS)
+    try:
+        with connect(files, read_only=True) as connection:
+            rows = Rows(connection)
+            schema = applied(rows, known)
+            compare(_marked(files), rows, accept_missing=False)
+            return schema, len(known), rows.value("SELECT count(*) FROM orgs")
+    except duckdb.Error as error:
+        raise StoreRefused(f"the database in `{data}` cannot be opened: {_first_line(error)}") from error
+
+
+def _marked(files: Files) -> Head | None:
+    if not files.mark.exists():
+        return None  # opening it would make it
+    mark = Mark(files.mark)
+    try:
+        return mark.read()
+    finally:
+        mark.close()
+
+
+def _refuse_unfit(data: Path) -> None:
+    if not Files(data).database.exists():
+        raise StoreRefused(f"there is no database in `{data}`: make one with `peergate init --data {data}`")
+    if data.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise StoreRefused(f"`{data}` is open to other users of this machine: chmod 700 {data}")
+
+
 def connect(files: Files, **options: Unpack[Options]) -> duckdb.DuckDBPyConnection:
     """Open the file so that no statement reaches outside the data directory, loads an extension or changes a setting."""
     connection = duckdb.connect(
         str(files.database),
+        read_only=options.get("read_only", False),
         config={
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,

@@ -8,7 +8,7 @@ from datetime import datetime
 from gateway.model.caller import Caller
 from gateway.model.entity import NOTHING, Entity, EntityUid, Value
 from gateway.model.proposal import Proposal
-from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformConnection
+from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformApp, PlatformConnection
 from gateway.model.rules import ApprovalRules
 from gateway.store.state import State
 from gateway.store.targets import Installation as Installation  # the targets are looked for here
@@ -173,6 +173,8 @@ class _Build:
                 self.peer(target)
             case ApprovalHeader():
                 self.approval(target)
+            case PlatformApp():
+                self.app(target.id)
             case PlatformConnection():
                 self.connection(target)
             case Credential():

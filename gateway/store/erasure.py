@@ -12,7 +12,7 @@ from gateway.model.records import Observer, Peer
 from gateway.store import provenance
 from gateway.store.entities import Installation, uid_of
 from gateway.store.loading import parse_json
-from gateway.store.rows import Tx
+from gateway.store.rows import Rows, Tx
 from gateway.store.suppressions import LIST as SUPPRESSIONS
 from gateway.store.suppressions import Suppression
 
@@ -87,10 +87,10 @@ class Erased:
     events: int
 
 
-def export_person(tx: Tx, grant: Grant[Peer]) -> PersonData:
-    """Read everything that is kept under a peer, as of one moment."""
+def export_person(rows: Rows, grant: Grant[Peer]) -> PersonData:
+    """Read everything that is kept under a peer; of one moment when it is read in a snapshot."""
     peer_id = grant.target.id
-    basis = provenance.entries(tx, peer_id)
+    basis = provenance.entries(rows, peer_id)
     facts = [
         ExportedFact(
             key,
@@ -103,20 +103,17 @@ def export_person(tx: Tx, grant: Grant[Peer]) -> PersonData:
             at,
             basis.get(key, []),
         )
-        for key, value, confidence, edited, disputed, live, old, at in tx.all(FACTS, peer_id)
+        for key, value, confidence, edited, disputed, live, old, at in rows.all(FACTS, peer_id)
     ]
-    events = [ExportedEvent(id_, kind, parse_json(text), *rest) for id_, kind, text, *rest in tx.all(EVENTS, peer_id)]
-    made = PersonData(
+    events = [ExportedEvent(id_, kind, parse_json(text), *rest) for id_, kind, text, *rest in rows.all(EVENTS, peer_id)]
+    return PersonData(
         facts=facts,
         events=events,
-        suppressions=[Suppression(*row) for row in tx.all(SUPPRESSIONS, peer_id)],
-        observers=[Observer(*row) for row in tx.all(OBSERVERS, peer_id)],
-        removed_observers=[(agent_id, at) for agent_id, at in tx.all(REMOVED, peer_id)],
-        pending=[(key, at) for key, at in tx.all(OWED, peer_id)],
+        suppressions=[Suppression(*row) for row in rows.all(SUPPRESSIONS, peer_id)],
+        observers=[Observer(*row) for row in rows.all(OBSERVERS, peer_id)],
+        removed_observers=[(agent_id, at) for agent_id, at in rows.all(REMOVED, peer_id)],
+        pending=[(key, at) for key, at in rows.all(OWED, peer_id)],
     )
-    grant.note(kind="export", facts_served=len(facts))
-    tx.append(grant.audit("peer.exported", {"facts": len(facts), "observations": len(events)}))
-    return made
 
 
 def erase_person(tx: Tx, grant: Grant[Peer] | Grant[Installation], peer: Peer) -> Erased:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from gateway.store.entities import Installation, LogEntry
 from gateway.store.rows import Rows
 
 COLUMNS = """seq, id, "at", principal_type, principal_id, action, resource_type, resource_id, outcome, deny_kind, policies,
-  bundle, data_version, slices, request_id, details"""
+  bundle, data_version, slices, request_id, details, hash"""
 JSON_COLUMNS = (10, 13, 15)
 WHERE_DECISION = """FROM log WHERE kind = 'decision' AND org_id = $1
   AND ($2::VARCHAR IS NULL OR principal_id = $2) AND ($3::VARCHAR IS NULL OR action = $3)
@@ -96,6 +96,7 @@ class Logged:
     slices: list[str]
     request_id: str
     details: dict[str, Any]
+    hash: str
 
 
 def decision_org(rows: Rows, decision_id: str) -> str | None:
@@ -150,9 +151,7 @@ def verify_chain(rows: Rows, grant: Grant[Org], *, since: datetime | None, until
     if first > last:
         return ChainReport(True, 0, 0, None)
     walk = log.verify(rows, from_seq=first, limit=min(limit, last - first + 1))
-    verified = rows.value(OWN_BETWEEN, grant.target.id, first, walk.head_seq)
-    own = walk.broken_at_id is not None and rows.value(OWN_ID, grant.target.id, walk.broken_at_id) > 0
-    return ChainReport(walk.valid, verified + (1 if own else 0), verified, walk.broken_at_id if own else None)
+    return own_part(rows, grant, walk, first)
 
 
 def _logged(row: tuple[Any, ...]) -> Logged:
@@ -162,6 +161,23 @@ def _logged(row: tuple[Any, ...]) -> Logged:
     return Logged(*cells)
 
 
-def verify_all(rows: Rows, grant: Grant[Installation]) -> log.Verification:
-    """Walk the whole chain of the data directory."""
-    return log.verify(rows)
+def chain_end(rows: Rows, grant: Grant[Installation] | Grant[Org]) -> int:
+    """The last place of the log."""
+    return log.read_head(rows).seq
+
+
+def verify_on(
+    rows: Rows, grant: Grant[Installation] | Grant[Org], so_far: log.Verification | None, limit: int
+) -> log.Verification:
+    """Walk the chain on from where a walk has come to, or from its start, over `limit` rows; what is returned is of both."""
+    if so_far is None:
+        return log.verify(rows, limit=limit)
+    page = log.verify(rows, limit=limit, after=log.Head(so_far.head_seq, so_far.head_hash))
+    return replace(page, checked=so_far.checked + page.checked, verified=so_far.verified + page.verified)
+
+
+def own_part(rows: Rows, grant: Grant[Org], walk: log.Verification, first: int = 1) -> ChainReport:
+    """What a walk from the place `first` found, in rows of the granted organisation."""
+    verified = rows.value(OWN_BETWEEN, grant.target.id, first, walk.head_seq)
+    own = walk.broken_at_id is not None and rows.value(OWN_ID, grant.target.id, walk.broken_at_id) > 0
+    return ChainReport(walk.valid, verified + (1 if own else 0), verified, walk.broken_at_id if own else None)

@@ -15,6 +15,7 @@ INSERT = """INSERT INTO humans (id, org_id, email, display_name, role, password_
   totp_last_step, generation, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"""
 DELETE = "DELETE FROM humans WHERE id = $1"
 SET_ROLE = "UPDATE humans SET role = $2, generation = $3 WHERE id = $1"
+SET_PASSWORD = "UPDATE humans SET password_hash = $2, generation = $3 WHERE id = $1"  # noqa: S105  # a statement, not a password
 SET_TOTP = "UPDATE humans SET totp_secret = $2, totp_confirmed = $3, totp_last_step = $4 WHERE id = $1"
 
 LAST_OWNER = "this is the last owner of the organisation: make another member owner first"
@@ -44,7 +45,7 @@ def add_member(tx: Tx, grant: Grant[Org], human: Human) -> None:
 
 
 def change_role(tx: Tx, grant: Grant[Human], role: HumanRole) -> Human:
-    """Give a member another role and end every key and token they hold; the same role changes nothing.
+    """Give a member another role and end every key, token and claim they hold; the same role changes nothing.
 
     Raises:
         Conflict: they are the last owner.
@@ -56,6 +57,7 @@ def change_role(tx: Tx, grant: Grant[Human], role: HumanRole) -> Human:
     changed = replace(member, role=role, generation=member.generation + 1)
     tx.run(SET_ROLE, member.id, role, changed.generation)
     end_credentials(tx, "Human", member.id)
+    end_claims(tx, member.id)
     tx.after_commit(lambda: tx.state.put_human(changed))
     tx.append(grant.audit("member.role_changed", {"role": role, "role_before": member.role}))
     return changed
@@ -94,6 +96,21 @@ def _keep_an_owner(tx: Tx, member: Human) -> None:
         raise Conflict(LAST_OWNER)
 
 
+def change_password(tx: Tx, grant: Grant[Org], shown: str | None, password_hash: str) -> None:
+    """Replace the password whose hash was `shown` and end every session token; keys stay.
+
+    Raises:
+        Conflict: it was changed in the meantime.
+    """
+    human = _caller(tx, grant)
+    if human.password_hash != shown:
+        raise Conflict("the password was changed in the meantime")
+    changed = replace(human, password_hash=password_hash, generation=human.generation + 1)
+    tx.run(SET_PASSWORD, human.id, password_hash, changed.generation)
+    tx.after_commit(lambda: tx.state.put_human(changed))
+    tx.append(grant.audit("password.changed", {}, resource=EntityUid("Human", human.id)))
+
+
 # -- second factors. Each names the secret that the code was checked against, so that a change in between is noticed.
 
 
@@ -107,6 +124,7 @@ def start_totp(tx: Tx, grant: Grant[Org], secret: str) -> None:
     if human.totp_confirmed:
         raise Conflict("a second factor is enrolled already: remove it first")
     _set_totp(tx, replace(human, totp_secret=secret, totp_confirmed=False, totp_last_step=None))
+    tx.append(grant.audit("totp.started", {}, resource=EntityUid("Human", human.id)))
 
 
 def confirm_totp(tx: Tx, grant: Grant[Org], secret: str, step: int) -> None:

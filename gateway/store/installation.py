@@ -30,6 +30,7 @@ def read_salt(database: Database) -> tuple[bytes, str | None]:
 
 
 def keep_salt(tx: Tx, salt: str) -> None:
+    """Keep the salt of this data directory."""
     tx.run(KEEP_SALT, salt)
 
 

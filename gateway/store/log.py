@@ -131,15 +131,16 @@ def link(last: str, text: str) -> str:
     return hashlib.sha256(f"{last}\n{text}".encode()).hexdigest()
 
 
-def verify(rows: Rows, *, from_seq: int = 1, limit: int | None = None) -> Verification:
+def verify(rows: Rows, *, from_seq: int = 1, limit: int | None = None, after: Head | None = None) -> Verification:
     """Walk the chain from `from_seq` over at most `limit` places, and stop at the first row that does not hold.
 
-    A walk that does not start at the first place trusts the hash stored before its start.
+    A walk that does not start at the first place trusts the hash stored before its start; one that goes on `after` the head
+    of the walk before trusts that head, and nothing stored.
     """
     last = read_head(rows).seq
-    first = min(max(from_seq, 1), last + 1)
+    first = min(max(from_seq if after is None else after.seq + 1, 1), last + 1)
     stop = last if limit is None else min(last, first + limit - 1)
-    head, stray = _start(rows, first)
+    head, stray = _start(rows, first) if after is None else (after, None)
     checked = 0
     if stray is None:
         for low in range(first, stop + 1, _PAGE):

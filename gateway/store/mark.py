@@ -59,7 +59,16 @@ def check(mark: Mark, rows: Rows, *, accept_missing: bool) -> Head:
     A mark behind the log is what a crash between commit and mark leaves. `StoreBehind` is raised when the log ends before
     the mark or has another row there, `StoreRefused` when the log has rows and there is no mark, unless `accept_missing`.
     """
-    head, marked = read_head(rows), mark.read()
+    marked = mark.read()
+    head = compare(marked, rows, accept_missing=accept_missing)
+    if head != marked:
+        mark.write(head)
+    return head
+
+
+def compare(marked: Head | None, rows: Rows, *, accept_missing: bool) -> Head:
+    """The log's head, after the comparison that `check` describes; nothing is written."""
+    head = read_head(rows)
     if marked is None:
         if head != ORIGIN and not accept_missing:
             raise StoreRefused(
@@ -77,8 +86,6 @@ def check(mark: Mark, rows: Rows, *, accept_missing: bool) -> Head:
             f"record {marked.seq} of the log is not the one that was acknowledged: the log was changed; restore a backup",
             missing=0,
         )
-    if head != marked:
-        mark.write(head)
     return head
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import duckdb
 
 from gateway.store.faults import StoreRefused
-from gateway.store.rows import Tx
+from gateway.store.rows import Rows, Tx
 
 MIGRATIONS = files("gateway.store") / "migrations"
 NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
@@ -43,22 +43,28 @@ def migrate(cursor: duckdb.DuckDBPyConnection, migrations: Traversable, clock: C
         "CREATE TABLE IF NOT EXISTS schema_version "
         "(version BIGINT PRIMARY KEY, checksum VARCHAR NOT NULL, applied_at TIMESTAMP NOT NULL)"
     )
-    applied = rows.all("SELECT version, checksum FROM schema_version ORDER BY version")
-    if len(applied) > len(known):
-        raise StoreRefused(
-            f"the database has schema {applied[-1][0]}, newer than this program, which knows {len(known)}: install a newer one"
-        )
-    for migration, (version, checksum) in zip(known, applied, strict=False):
-        if (version, checksum) != (migration.version, migration.checksum):
-            raise StoreRefused(f"the database was made with another `{migration.name}` than this program has")
-    for migration in known[len(applied) :]:
+    done = applied(rows, known)
+    for migration in known[done:]:
         cursor.begin()
         cursor.execute(migration.sql)
         rows.run("INSERT INTO schema_version VALUES ($1, $2, $3)", migration.version, migration.checksum, clock())
         cursor.commit()
-    if len(known) > len(applied):
+    if len(known) > done:
         cursor.execute("CHECKPOINT")  # replaying changed tables from the write-ahead log has bugs
     return len(known)
+
+
+def applied(rows: Rows, known: Sequence[Migration]) -> int:
+    """How many of `known` a database has; it changes nothing, and raises `StoreRefused` as `migrate` does."""
+    found = rows.all("SELECT version, checksum FROM schema_version ORDER BY version")
+    if len(found) > len(known):
+        raise StoreRefused(
+            f"the database has schema {found[-1][0]}, newer than this program, which knows {len(known)}: install a newer one"
+        )
+    for migration, (version, checksum) in zip(known, found, strict=False):
+        if (version, checksum) != (migration.version, migration.checksum):
+            raise StoreRefused(f"the database was made with another `{migration.name}` than this program has")
+    return len(found)
 
 
 def load(migrations: Traversable) -> list[Migration]:

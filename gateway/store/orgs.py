@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
-from gateway.errors import Invalid
+from gateway.errors import Invalid, Stale
 from gateway.model.grant import Grant
 from gateway.model.records import Org, OrgSettings
 from gateway.store.canonical import canonical
@@ -21,13 +21,18 @@ def settings_text(settings: OrgSettings) -> str:
     return canonical(asdict(settings))
 
 
-def update_settings(tx: Tx, grant: Grant[Org], changes: Mapping[str, object], added: tuple[str, ...]) -> OrgSettings:
-    """Change settings; sensitive actions are only ever added.
+def update_settings(
+    tx: Tx, grant: Grant[Org], standing: OrgSettings, changes: Mapping[str, object], added: tuple[str, ...]
+) -> OrgSettings:
+    """Change settings; sensitive actions are only ever added. `standing` are those that the caller's proof was asked for.
 
     Raises:
         Invalid: more sensitive actions than an organisation may have.
+        Stale: the settings are others by now, so that a proof may be needed.
     """
     org = tx.state.orgs[grant.target.id]
+    if org.settings != standing:
+        raise Stale
     sensitive = tuple(dict.fromkeys((*org.settings.sensitive_actions, *added)))
     if len(sensitive) > MOST_SENSITIVE:
         raise Invalid(

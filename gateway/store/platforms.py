@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 from gateway import limits
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.model.entity import EntityUid
 from gateway.model.grant import Grant
 from gateway.model.records import Credential, Human, Org, PlatformApp, PlatformConnection, PlatformTemplate
+from gateway.model.rules import NO_RULES, ApprovalRules
+from gateway.store.agents import refuse_wider
 from gateway.store.canonical import canonical
-from gateway.store.credentials import insert_credential
+from gateway.store.credentials import brought_by, end_credentials, insert_credential
 from gateway.store.humans import insert_human
 from gateway.store.peers import put_peer
 from gateway.store.rows import Tx
 from gateway.store.state import State
 
 INSERT_APP = "INSERT INTO platform_apps (id, org_id, name, slug, created_by, created_at) VALUES ($1, $2, $3, $4, $5, $6)"
+DELETE_APP = "DELETE FROM platform_apps WHERE id = $1"
 INSERT_TEMPLATE = """INSERT INTO platform_templates (id, org_id, name, agents, created_by, created_at)
   VALUES ($1, $2, $3, $4, $5, $6)"""
 INSERT_CONNECTION = """INSERT INTO platform_connections (id, org_id, app_id, user_id, status, template_id, claimed_at, created_at)
@@ -50,8 +55,40 @@ def add_app(tx: Tx, grant: Grant[Org], app: PlatformApp, key: Credential) -> Non
     tx.append(grant.audit("platform.app_created", {"app_id": app.id}, resource=EntityUid("Platform", app.id)))
 
 
-def add_template(tx: Tx, grant: Grant[Org], template: PlatformTemplate) -> None:
-    """Keep a template that bootstraps provision agents from."""
+def rotate_key(tx: Tx, grant: Grant[PlatformApp], key: Credential) -> None:
+    """Replace the key of an application; the one before it is refused from now on."""
+    app = _present(tx, grant)
+    end_credentials(tx, "Platform", app.id)
+    insert_credential(tx, key)
+    tx.append(grant.audit("platform.key_rotated", {"app_id": app.id}))
+
+
+def remove_app(tx: Tx, grant: Grant[PlatformApp]) -> None:
+    """Remove an application with its key, and end every connection that it made."""
+    app = _present(tx, grant)
+    end_credentials(tx, "Platform", app.id)
+    tx.run(DELETE_APP, app.id)
+    tx.after_commit(lambda: tx.state.drop_app(app.id))
+    tx.append(grant.audit("platform.app_removed", {"app_id": app.id}))
+    for connection in [link for link in tx.state.connections.values() if link.app_id == app.id]:
+        _end(tx, grant, connection)
+
+
+def _present(tx: Tx, grant: Grant[PlatformApp]) -> PlatformApp:
+    app = tx.state.apps.get(grant.target.id)
+    if app is None:
+        raise NotFound
+    return app
+
+
+def add_template(tx: Tx, grant: Grant[Org], template: PlatformTemplate, policies: Sequence[ApprovalRules]) -> None:
+    """Keep a template that bootstraps provision agents from; `policies` are those of its agents.
+
+    Raises:
+        Conflict: one of them waits for a second person.
+    """
+    for rules in policies:
+        refuse_wider(tx, template.org_id, NO_RULES, rules)
     agents = canonical(template.agents)
     tx.run(INSERT_TEMPLATE, template.id, template.org_id, template.name, agents, template.created_by, template.created_at)
     tx.after_commit(lambda: tx.state.put_template(template))
@@ -61,10 +98,13 @@ def add_template(tx: Tx, grant: Grant[Org], template: PlatformTemplate) -> None:
 def connect(tx: Tx, grant: Grant[Org], newcomer: Human, wanted: PlatformConnection) -> Connected | None:
     """Link the calling application to the person with the newcomer's address: a member, or a new one without a password.
 
-    None when the address belongs to somebody outside the organisation, of whom nothing is told.
+    None when the address belongs to somebody outside the organisation, of whom nothing is told; or to somebody whom
+    another application brought and who has not claimed the account yet, since whoever claims it chooses its password.
     """
     human = tx.state.human_with_email(newcomer.email)
     if human is not None and human.org_id != grant.target.id:
+        return None
+    if human is not None and human.password_hash is None and brought_by(tx.state, human.id) != wanted.app_id:
         return None
     if human is None:
         insert_human(tx, newcomer)
@@ -127,12 +167,16 @@ def put_claim(tx: Tx, grant: Grant[PlatformConnection], connection: PlatformConn
 
 def disconnect(tx: Tx, grant: Grant[PlatformConnection]) -> None:
     """End a connection: its claim is void and its peer archived, out of reach of agents. Once ended, it stays so."""
-    connection = tx.state.connections[grant.target.id]
+    _end(tx, grant, tx.state.connections[grant.target.id])
+
+
+def _end(tx: Tx, grant: Grant[Any], connection: PlatformConnection) -> None:
     if connection.status == "disconnected":
         return
     save(tx, replace(connection, status="disconnected"))
     tx.run(DELETE_CLAIMS, connection.id, grant.now)
-    tx.append(grant.audit("platform.disconnected", {"connection_id": connection.id}))
+    about = {"connection_id": connection.id}
+    tx.append(grant.audit("platform.disconnected", about, resource=EntityUid("PlatformConnection", connection.id)))
     peer = tx.state.peer_of_connection(connection.id)
     if peer is not None and not peer.archived:
         put_peer(tx, replace(peer, archived=True))

@@ -123,7 +123,7 @@ def _read(row: tuple[object, ...]) -> Read:
         id=str(id_),
         at=at,  # type: ignore[arg-type]  # a TIMESTAMP column
         peer_id=str(peer_id),
-        agent_id=str(principal_id) if by_agent else noted.get("agent_id"),
+        agent_id=str(principal_id) if by_agent else noted.get("agent_id") if action == "peer.preview" else None,
         user_id=None if by_agent else str(principal_id),
         kind=KINDS[str(action)],
         decision=str(outcome),

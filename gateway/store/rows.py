@@ -72,7 +72,7 @@ class Rows:
 class Tx(Rows):
     """One transaction of the writer. What a unit does through it is done again when its batch has to be retried."""
 
-    __slots__ = ("callbacks", "entries", "failure", "state")
+    __slots__ = ("callbacks", "changes", "entries", "failure", "state")
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, state: State | None = None) -> None:
         """`state` is what is held in memory: read it here, change it only in `after_commit`."""
@@ -81,9 +81,11 @@ class Tx(Rows):
         self.entries: list[Entry] = []
         self.callbacks: list[Callable[[], None]] = []
         self.failure: duckdb.Error | None = None
+        self.changes = 0
 
     def run(self, sql: str, *params: object) -> int:
         """Run a statement and return how many rows it changed."""
+        self.changes += 1
         count = self.value(sql, *params)
         return count if isinstance(count, int) else 0
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from gateway.model.entity import EntityUid
 from gateway.model.proposal import Proposal
-from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformConnection
+from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformApp, PlatformConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class LogEntry:
 
 
 #: What an id can fail to find.
-MissingType = Literal["Human", "Agent", "Peer", "Approval", "PlatformConnection", "Credential", "Decision"]
+MissingType = Literal["Human", "Agent", "Peer", "Approval", "Platform", "PlatformConnection", "Credential", "Decision"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,9 @@ class Missing:
     id: str
 
 
-Target = Org | Human | Agent | Peer | ApprovalHeader | PlatformConnection | Credential | LogEntry | Installation | Missing
+Target = (
+    Org | Human | Agent | Peer | ApprovalHeader | PlatformApp | PlatformConnection | Credential | LogEntry | Installation | Missing
+)
 
 
 def uid_of(target: Target | Proposal) -> EntityUid:
@@ -51,6 +53,8 @@ def uid_of(target: Target | Proposal) -> EntityUid:
             return EntityUid("Peer", target.id)
         case ApprovalHeader():
             return EntityUid("Approval", target.id)
+        case PlatformApp():
+            return EntityUid("Platform", target.id)
         case PlatformConnection():
             return EntityUid("PlatformConnection", target.id)
         case Credential():

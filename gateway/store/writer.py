@@ -71,7 +71,10 @@ class _Commit:
 
     def acknowledge(self) -> None:
         for unit, result in zip(self.units, self.results, strict=True):
-            unit.future.set_result(result)
+            if isinstance(result, _Refused):
+                unit.future.set_exception(result.error)
+            else:
+                unit.future.set_result(result)
 
 
 class Writer:
@@ -190,7 +193,7 @@ class Writer:
         tx = Tx(cursor, self._state)
         try:
             cursor.begin()
-            results = [_run(unit.order, tx) for unit in units]
+            results = [_attempt(unit.order, tx) for unit in units]
             written = log.write(tx, [*notes, *tx.entries])
         except FATAL:
             raise
@@ -244,6 +247,27 @@ class _RolledBack(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
         self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """What a unit raised before it had changed anything: it is as if it had not been, and the others go on."""
+
+    error: Exception
+
+
+def _attempt(unit: Unit[T], tx: Tx) -> T | _Refused:
+    """Run one unit among others. One that looks and says no must not cost them their common commit."""
+    changes, entries, callbacks = tx.changes, len(tx.entries), len(tx.callbacks)
+    try:
+        return _run(unit, tx)
+    except FATAL:
+        raise
+    except Exception as error:  # it is the unit's
+        if tx.failure is not None or tx.changes != changes:
+            raise
+        del tx.entries[entries:], tx.callbacks[callbacks:]
+        return _Refused(error)
 
 
 def _run(unit: Unit[T], tx: Tx) -> T:

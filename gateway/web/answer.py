@@ -63,10 +63,12 @@ def answer(status: int, body: Mapping[str, object] | None, headers: Mapping[str,
     return Answer(status, None if body is None else encode_json(body).encode("utf-8"), extra)
 
 
-async def send_answer(send: Send, what: Answer, request_id: bytes) -> None:
-    """Send a whole answer."""
+async def send_answer(send: Send, what: Answer, request_id: bytes, *, close: bool = False) -> None:
+    """Send a whole answer; with `close`, as the last of its connection."""
     headers: Headers = [*_ALWAYS, (b"x-request-id", request_id), *what.headers]
     if what.body is not None:
         headers += (_JSON, (b"content-length", b"%d" % len(what.body)))
+    if close:
+        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": what.status, "headers": headers})
     await send({"type": "http.response.body", "body": what.body or b""})

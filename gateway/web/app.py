@@ -6,17 +6,16 @@ import logging
 import re
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from gateway.errors import GatewayError, NotFound, Unavailable
 from gateway.model.ids import new_id
 from gateway.operations.call import Services
+from gateway.operations.health import HEALTH
 from gateway.operations.operation import Operation
 from gateway.web.answer import Answer, answer, send_answer
 from gateway.web.endpoint import respond
-from gateway.web.health import HEALTH
 from gateway.web.problems import Broken, WrongMethod, problem
 from gateway.web.request import Gone
 from gateway.web.routing import Route, Router, raw_path
@@ -25,38 +24,26 @@ from gateway.web.routing import Route, Router, raw_path
 OWN: tuple[Operation, ...] = (HEALTH,)
 #: Requests under way at once; one more is told to come back, before anything of it is read.
 CONCURRENT_REQUESTS = 512
-#: Where any request id is echoed; elsewhere only one that is safe to show and to log.
-ECHO_ANY = b"/access/v1/"
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _log = logging.getLogger("gateway.web")
 
 
-@dataclass(frozen=True, slots=True)
-class Surface:
-    """Another application that answers everything under a prefix, such as `/mcp`; it reaches only operations."""
-
-    prefix: str
-    app: ASGIApp
-
-    def holds(self, path: str) -> bool:
-        return path == self.prefix or path.startswith(self.prefix + "/")
-
-
 class Application:
-    """An ASGI application. `routes` is everything it answers itself, `surfaces` everything it hands on."""
+    """An ASGI application. `routes` is everything it answers."""
 
-    def __init__(self, services: Services, operations: Sequence[Operation], surfaces: Sequence[Surface] = ()) -> None:
+    def __init__(self, services: Services, operations: Sequence[Operation]) -> None:
         self.services = services
-        self.surfaces = tuple(surfaces)
         self._router = Router((*OWN, *operations))
         self._under_way = 0
 
     @property
     def routes(self) -> tuple[Route, ...]:
+        """Every route, in the order of the table."""
         return self._router.routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; take part in a lifespan; close a websocket."""
         match scope["type"]:
             case "http":
                 await self._http(scope, receive, send)
@@ -66,19 +53,16 @@ class Application:
                 await send({"type": "websocket.close", "code": 1000})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        for surface in self.surfaces:
-            if surface.holds(scope["path"]):
-                await surface.app(scope, receive, send)
-                return
-        request_id, echoed = _request_id(scope)
+        request_id = _request_id(scope)
+        reading = _Reading(receive)
         self._under_way += 1
         try:
-            made = await self._answer(request_id, scope, receive)
+            made = await self._answer(request_id, scope, reading)
         except Gone:
             return
         finally:
             self._under_way -= 1
-        await send_answer(send, made, echoed)
+        await send_answer(send, made, request_id.encode("ascii"), close=not reading.done and _has_body(scope))
 
     async def _answer(self, request_id: str, scope: Scope, receive: Receive) -> Answer:
         try:
@@ -106,13 +90,13 @@ class Application:
         return route, parameters
 
 
-def create_app(services: Services, operations: Sequence[Operation], surfaces: Sequence[Surface] = ()) -> Application:
+def create_app(services: Services, operations: Sequence[Operation]) -> Application:
     """The application over wired services.
 
     Raises:
         ValueError: two operations answer the same method and path.
     """
-    return Application(services, operations, surfaces)
+    return Application(services, operations)
 
 
 def report_fault(request_id: str, fault: Exception) -> None:
@@ -121,17 +105,30 @@ def report_fault(request_id: str, fault: Exception) -> None:
     _log.error("request %s failed with %s\n%s", request_id, type(fault).__name__, frames)
 
 
-def _request_id(scope: Scope) -> tuple[str, bytes]:
-    """The request's id, and the header to send back."""
-    for name, value in scope["headers"]:
-        if name == b"x-request-id":
-            if _REQUEST_ID.fullmatch(value):
-                return value.decode("ascii"), value
-            if raw_path(scope).startswith(ECHO_ANY):
-                return new_id(), value
-            break
-    made = new_id()
-    return made, made.encode("ascii")
+class _Reading:
+    """The `receive` of a request; `done` once all of its body has been taken."""
+
+    __slots__ = ("_receive", "done")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.done = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self.done = not message.get("more_body", False)
+        return message
+
+
+def _has_body(scope: Scope) -> bool:
+    """Whether a body comes behind the head. Unread, it would hold the connection for as long as the client likes."""
+    return any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in scope["headers"])
+
+
+def _request_id(scope: Scope) -> str:
+    """The request's id: the one sent where it is safe to show and to log, else a new one."""
+    sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+    return sent.decode("ascii") if _REQUEST_ID.fullmatch(sent) else new_id()
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

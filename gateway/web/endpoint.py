@@ -36,20 +36,22 @@ async def respond(
     """
     operation = route.operation
     headers = Headers(scope["headers"])
-    now = services.clock()
-    caller = _caller(services, operation, headers, now)
-    if operation.public is None:
+    named = operation.public is None or (operation.knows_callers and "authorization" in headers)
+    shown = bearer(headers) if named else None
+    now, version = services.clock(), services.state.version
+    caller = _caller(services, shown, now)
+    if shown is not None:
         services.authenticator.limiter.take(caller.credential_id, now)
     query = _query(operation, scope["query_string"])
     body = _NO_BODY
     if operation.method in _WITH_BODY or operation.fields:
         body = await _body(operation, headers, receive)
-        now = services.clock()
-        caller = _caller(services, operation, headers, now)
+        now, version = services.clock(), services.state.version
+        caller = _caller(services, shown, now)
     client = scope.get("client")
     call = Call(
         services=services,
-        session=Session(caller, request_id, now, client[0] if client else None),
+        session=Session(caller, request_id, now, client[0] if client else None, shown, version),
         path=dict(zip(route.parameters, parameters, strict=True)),
         query=query,
         body=body,
@@ -58,8 +60,8 @@ async def respond(
     return await dispatch(operation, call)
 
 
-def _caller(services: Services, operation: Operation, headers: Headers, now: datetime) -> Caller:
-    return ANONYMOUS if operation.public is not None else services.authenticator.authenticate(bearer(headers), now)
+def _caller(services: Services, shown: str | None, now: datetime) -> Caller:
+    return ANONYMOUS if shown is None else services.authenticator.authenticate(shown, now)
 
 
 def _query(operation: Operation, query: bytes) -> Fields:

@@ -67,6 +67,4 @@ def problem_headers(error: GatewayError) -> dict[str, str]:
             return {"Retry-After": str(max(1, error.retry_after))}
         case WrongMethod():
             return {"Allow": ", ".join(error.allow)}
-        case TooSlow():
-            return {"Connection": "close"}
     return {}

@@ -1,50 +1,118 @@
-"""The HTTP parser's connection with the two limits it lacks: the size of a request's head and the time it may take."""
+"""The HTTP parser's connection with the limits it lacks: the size of what is no body, its time, and an end that is heard."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-#: Request line and headers together.
+#: Request line and headers together, and the trailers behind a body with them.
 HEAD_BYTES = 64 * 1024
 #: From a connection's opening, or a request's first byte, to the end of its headers.
 HEAD_SECONDS = 15.0
+#: How long the rest of a body may arrive, unread, behind an answer: closed at once, many clients would never see that.
+LINGER_SECONDS = 2.0
+
+
+class HeadTooLarge(Exception):
+    """Raised through the parser, which then takes nothing more and answers 400."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection that is closed when the head of a request is too large or too slow."""
+    """A connection that is closed when the head of a request is too large or too slow, or its body is not wanted."""
 
     def __init__(self, *args: Any, **kw: Any) -> None:
         super().__init__(*args, **kw)
         self._head_since: float | None = None
         self._head_bytes = 0
+        self._loose_bytes = 0
+        self._moved = False
+        self._lingers = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the class above has it
+        """Time the first head from here."""
         self._head_since = self.loop.time()
         super().connection_made(transport)
 
     def on_message_begin(self) -> None:
+        """Time and count a head from its first byte."""
         if self._head_since is None:
             self._head_since = self.loop.time()
+        self._head_bytes = 0
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        """Count the request line."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count a header; trailers come here too, however late, are kept, and count with the head."""
+        self._count(len(name) + len(value))
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
+        """End the head, and have its answer linger."""
         self._head_since = None
-        self._head_bytes = 0
+        self._moved = True
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:
+            self.cycle.transport = _Ending(self, self.cycle)  # type: ignore[assignment]  # the part of one that a cycle uses
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body."""
+        self._moved = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End the request."""
+        self._moved = True
+        super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
-        # Counted only when all of it belongs to one head: a piece may also end a body or hold a whole request.
-        since = self._head_since
+        """Parse what arrives, within the limits."""
+        if self._lingers:
+            return
+        self._moved = False
         super().data_received(data)
-        if since is not None and self._head_since == since:
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
-                self.send_400_response("The head of the request is too large.")
+        # The parser shows a header once it is whole. Until then its bytes are seen only here, in pieces that end no head
+        # and hold no body.
+        self._loose_bytes = 0 if self._moved else self._loose_bytes + len(data)
+        if self._loose_bytes > HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too large.")
 
     def close_if_slow(self, now: float) -> None:
         """Close when the head has been under way for too long; called from time to time."""
         if self._head_since is not None and now - self._head_since > HEAD_SECONDS and not self.transport.is_closing():
             self.transport.close()
+
+    def linger(self) -> None:
+        """Say that nothing more comes, and close when the client has, or after a while; what arrives meanwhile is dropped."""
+        if self._lingers or self.transport.is_closing():
+            return
+        self._lingers = True
+        self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > HEAD_BYTES:
+            raise HeadTooLarge
+
+
+class _Ending:
+    """The transport as one answer sees it: closed before the request was read, it lingers."""
+
+    def __init__(self, protocol: BoundedProtocol, cycle: RequestResponseCycle) -> None:
+        self._protocol = protocol
+        self._cycle = cycle
+        self.write = protocol.transport.write
+        self.is_closing = protocol.transport.is_closing
+
+    def close(self) -> None:
+        if self._cycle.more_body:
+            self._protocol.linger()
+        else:
+            self._protocol.transport.close()

@@ -38,6 +38,7 @@ class Headers(Mapping[str, str]):
         self._raw = raw
 
     def all(self, name: bytes) -> list[bytes]:
+        """Every value of a header, in the order sent."""
         return [value for sent, value in self._raw if sent == name]
 
     def __getitem__(self, name: str) -> str:

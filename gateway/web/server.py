@@ -9,16 +9,14 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Callable, Generator, Sequence
 from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from gateway.operations.call import Services
-from gateway.store.db import Database
+from gateway.operations.sweeps import Sweep
 from gateway.web.app import report_fault
 from gateway.web.protocol import BoundedProtocol
 
@@ -30,15 +28,6 @@ KEEP_ALIVE_SECONDS = 75
 CONNECTIONS = 4_096
 HEAD_CHECK_SECONDS = 5.0
 LOST_CHECK_SECONDS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """Work that is done again and again while the process serves."""
-
-    name: str
-    every: timedelta
-    run: Callable[[], Awaitable[object]]
 
 
 class ServeError(Exception):
@@ -89,7 +78,7 @@ def serve(app: ASGIApp, services: Services, *, ready: Callable[[str], None], swe
     server = _Server(_config(app), lambda: ready(address(listening)))
     try:
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-            runner.run(_run(server, listening, services.database, sweeps))
+            runner.run(_run(server, listening, services, sweeps))
     finally:
         listening.close()
         services.database.close()
@@ -136,8 +125,8 @@ def _config(app: ASGIApp) -> uvicorn.Config:
     )
 
 
-async def _run(server: _Server, listening: socket.socket, database: Database, sweeps: Sequence[Sweep]) -> None:
-    work = (_close_slow(server), _stop_when_lost(server, database), *(_repeat(sweep) for sweep in sweeps))
+async def _run(server: _Server, listening: socket.socket, services: Services, sweeps: Sequence[Sweep]) -> None:
+    work = (_close_slow(server), _stop_when_lost(server, services), *(_repeat(sweep) for sweep in sweeps))
     background = [asyncio.create_task(each) for each in work]
     try:
         await server.serve(sockets=[listening])
@@ -157,8 +146,8 @@ async def _repeat(sweep: Sweep) -> None:
         await asyncio.sleep(sweep.every.total_seconds())
 
 
-async def _stop_when_lost(server: _Server, database: Database) -> None:
-    while not database.lost:
+async def _stop_when_lost(server: _Server, services: Services) -> None:
+    while not services.database.lost:
         await asyncio.sleep(LOST_CHECK_SECONDS)
     server.should_exit = True
 

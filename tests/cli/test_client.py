@@ -39,7 +39,9 @@ def as_owner(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("as_owner")
-def test_a_person_is_observed_predicted_corrected_and_erased(command: Command, world: World, tmp_path: Path) -> None:
+def test_a_person_is_observed_predicted_corrected_and_erased(
+    command: Command, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def asked(*words: str) -> object:
         done = command(*words, "--json")
         assert (done.code, done.err) == (0, ""), done
@@ -57,7 +59,7 @@ def test_a_person_is_observed_predicted_corrected_and_erased(command: Command, w
         asked("peer", "event", peer, "--event-type", "approval", "--content", json.dumps(content), *by_agent)
     key = asked("peer", "show", peer)["facts"][0]["fact_key"]
     assert asked("peer", "why", peer, key)["fact"]["fact_key"] == key
-    predict = ("peer", "predict", peer, "--action-type", "refund.create", "--risk-tier", "1", "--payload", '{"amount_usd": "5"}')
+    predict = ("peer", "predict", peer, "--action-type", "refund.create", "--payload", '{"amount_usd": "5"}')
     assert asked(*predict, "--agent", agent["id"])["suggest_auto"] is True
     assert asked("peer", "ask-me", peer, key, "--agent", agent["id"])["agent_id"] == agent["id"]
     assert asked(*predict, *by_agent)["blocked_reason"] == "rule_requires_approval"
@@ -67,6 +69,7 @@ def test_a_person_is_observed_predicted_corrected_and_erased(command: Command, w
     assert previewed["context"] == asked("peer", "context", peer, *by_agent)["context"]
     asked("peer", "pause", peer, "--reading", "true", "--learning", "false")
     assert asked("peer", "context", peer, *by_agent)["context"] == ""
+    assert asked("peer", "show-pause", peer)["reading"] is True
     asked("peer", "pause", peer, "--reading", "false", "--learning", "false")
     assert asked("peer", "forget", peer, key, "--suppress", "true") == {"deleted": True, "suppressed": True}
     assert [each["fact_key"] for each in asked("peer", "suppressions", peer)["suppressions"]] == [key]
@@ -74,7 +77,8 @@ def test_a_person_is_observed_predicted_corrected_and_erased(command: Command, w
     asked("peer", "set-observers", peer, "--observers", "[]")
     assert command("peer", "context", peer, *by_agent).code == 1
     assert command("peer", "erase", peer).code == 1
-    assert asked("peer", "erase", peer, "--confirm", world.owner.password)["deleted"] is True
+    monkeypatch.setenv("PEERGATE_CONFIRM", world.owner.password)
+    assert asked("peer", "erase", peer)["deleted"] is True
     assert command("peer", "show", peer).code == 1
 
 
@@ -129,6 +133,59 @@ def test_members_and_keys_are_managed(command: Command) -> None:
     key = command("key", "create", "--name", "laptop", "--json").json["key"]["id"]
     assert "laptop" in command("key", "list").out
     assert command("key", "revoke", key).code == 0
+
+
+# -- confirming who one is
+
+
+@pytest.mark.usefixtures("as_owner")
+def test_a_password_as_a_flag_is_refused_before_anything_is_sent(command: Command, world: World) -> None:
+    refused = command("peer", "erase", "nobody", "--url", "http://127.0.0.1:9", "--confirm", world.owner.password)
+    assert (refused.code, refused.out) == (2, "")
+    assert "`--confirm` takes a rat_ token only" in refused.err
+    assert world.owner.password not in refused.err
+
+
+@pytest.mark.usefixtures("as_owner")
+@pytest.mark.parametrize(("typed", "code"), [("right", 0), ("wrong", 1), ("", 1)])
+def test_at_a_terminal_a_password_is_asked_for_once_it_is_needed(
+    command: Command, world: World, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
+) -> None:
+    person = world.person("member")
+    words = ("--peer-type", "user", "--peer-ref", person.id, "--json")
+    peer = command("peer", "create", *words).json["peer"]["id"]
+    prompts = []
+
+    def answer(prompt: str) -> str:
+        prompts.append(prompt)
+        return world.owner.password if typed == "right" else typed
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("getpass.getpass", answer)
+    assert command("peer", "show", peer).code == 0
+    assert prompts == []
+    done = command("peer", "erase", peer)
+    assert (done.code, prompts) == (code, ["password or rat_ token: "])
+    assert "confirm who you are" in done.err
+
+
+@pytest.mark.usefixtures("as_owner")
+def test_a_token_that_confirms_nothing_is_sent_once_and_refused(
+    command: Command, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PEERGATE_CONFIRM", world.owner.password)
+    peer = command("peer", "create", "--peer-type", "user", "--peer-ref", world.person("member").id, "--json").json["peer"]["id"]
+    refused = command("peer", "erase", peer, "--confirm", "rat_nothing")
+    assert (refused.code, "does not confirm who you are" in refused.err) == (1, True)
+
+
+# -- administration of a gateway that runs
+
+
+@pytest.mark.usefixtures("as_owner")
+def test_an_owner_derives_and_verifies_a_gateway_that_runs(command: Command) -> None:
+    assert command("admin", "derive", "--dry-run", "true", "--json").json["dry_run"] is True
+    assert command("admin", "verify", "--json").json["chain_valid"] is True
 
 
 # -- what it says when it is not allowed, not there or not understood

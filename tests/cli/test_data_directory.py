@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
+from gateway.authn.claims import Claims
+from gateway.authn.signer import Signer
 from tests.builders import Gateway
 from tests.cli.conftest import Command, Installed
 from tests.operations.peer_acts import learn
@@ -199,10 +202,38 @@ def test_nobody_is_given_a_key_for_an_address_that_no_member_has(command: Comman
     assert (refused.code, refused.out, refused.err) == (1, "", "peergate: no member has that address\n")
 
 
+# -- rotate
+
+
+@pytest.mark.parametrize(("overlap", "good"), [((), True), (("--overlap-hours", "0"), False)])
+def test_tokens_are_signed_with_a_new_key_and_the_old_ones_end_with_the_overlap(
+    command: Command, installed: Installed, overlap: tuple[str, ...], good: bool
+) -> None:
+    signer = Signer.load(installed.data)
+    [old] = signer.kids
+    now = datetime.now(UTC)
+    at = int(now.timestamp())
+    token = signer.sign(Claims("Human", "somebody", "org", 1, "token", at - 60, at + 3_600), [])
+    done = command("key", "rotate-signing", "--data", installed.data, *overlap, "--json")
+    rotated = Signer.load(installed.data)
+    assert (done.code, rotated.kids) == (0, (old, done.json["key_id"]))
+    assert (rotated.verify(token, datetime.now(UTC)) is not None) is good
+    logged = _rows(installed.data, "SELECT principal_type, details FROM log WHERE action = 'admin.signing_key_rotated'")
+    assert [(who, json.loads(details)["key_id"]) for who, details in logged] == [("Operator", done.json["key_id"])]
+
+
+@pytest.mark.parametrize("hours", ["-1", "25", "x"])
+def test_an_overlap_that_is_none_is_bad_usage(command: Command, installed: Installed, hours: str) -> None:
+    assert command("key", "rotate-signing", "--data", installed.data, "--overlap-hours", hours).code == 2
+    assert len(Signer.load(installed.data).kids) == 1
+
+
 # -- all of them
 
 
-@pytest.mark.parametrize("words", ["derive", "backup copy", "erase", "audit verify", "key recover --email a@b.co", "serve"])
+@pytest.mark.parametrize(
+    "words", ["derive", "backup copy", "erase", "audit verify", "key recover --email a@b.co", "key rotate-signing", "serve"]
+)
 def test_a_directory_without_a_database_is_refused(command: Command, tmp_path: Path, words: str) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

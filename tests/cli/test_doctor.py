@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+import duckdb
+
 from tests.cli.conftest import Command, Installed
 from tests.real.process import Server
 
@@ -79,6 +81,31 @@ def test_doors_left_open_are_found(command: Command, installed: Installed) -> No
 def test_a_store_that_does_not_open_is_found(command: Command, installed: Installed) -> None:
     (installed.data / "peergate.duckdb").write_bytes(b"not a database")
     assert unwell(command, "--data", installed.data, "--port", FREE) == {"store"}
+
+
+def test_looking_changes_nothing_and_leaves_an_older_schema_as_it_is(command: Command, installed: Installed) -> None:
+    with duckdb.connect(str(installed.data / "peergate.duckdb")) as connection:
+        connection.execute("DELETE FROM schema_version")
+    (installed.data / "peergate.fresh.duckdb").write_bytes(b"what a backup that was cut off has left")
+    before = contents(installed.data)
+    examined = command("doctor", "--data", installed.data, "--port", FREE)
+    assert "store: schema 0; the next command that opens it brings it to 1" in examined.out
+    assert contents(installed.data) == before
+
+
+def test_a_log_that_lost_its_end_and_a_store_of_nobody_are_found(command: Command, installed: Installed) -> None:
+    with duckdb.connect(str(installed.data / "peergate.duckdb")) as connection:
+        connection.execute("DELETE FROM orgs")
+    assert unwell(command, "--data", installed.data, "--port", FREE) == {"store"}
+    (installed.data / "peergate.mark").unlink()
+    before = contents(installed.data)
+    examined = command("doctor", "--data", installed.data, "--port", FREE)
+    assert "the mark beside the database is missing or damaged" in examined.out
+    assert contents(installed.data) == before
+
+
+def contents(directory: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
 def test_a_gateway_that_runs_is_no_fault(command: Command, installed: Installed) -> None:

@@ -6,29 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from gateway.model.evidence import LogRow
 from gateway.store.writer import record
 from tests.builders import START, Gateway
+from tests.store.samples import a_row
 
-ROW = LogRow(
-    kind="decision",
-    id="",
-    at=START,
-    org_id="",
-    principal_type="Agent",
-    principal_id="crafted",
-    action="peer.read",
-    resource_type="Peer",
-    resource_id="peer",
-    outcome="allow",
-    deny_kind=None,
-    policies=("peer/read/observer",),
-    bundle="old",
-    data_version=1,
-    slices=(),
-    request_id="request",
-    details={},
-)
+ROW = a_row("", at=START, org_id="", principal_id="crafted", action="peer.read", policies=("peer/read/observer",), details={})
 
 
 def org_of(gateway: Gateway, *, other: bool = False) -> str:

@@ -48,7 +48,10 @@ def test_an_event_has_both_pairs_of_names(gateway: Gateway) -> None:
         "metadata": details,
         "created_at": "2026-03-04T10:00:00Z",
         "timestamp": "2026-03-04T10:00:00Z",
+        "seq": event["seq"],
+        "hash": event["hash"],
     }
+    assert stored(gateway, "SELECT seq, hash FROM log WHERE id = $1", event["id"]) == [(event["seq"], event["hash"])]
     assert done(gateway.auditor.get(f"/v1/decisions/{details['decision_id']}"), 200)["decision"]["action"] == "peer.create"
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
+from gateway.authn.authenticator import Authenticator
 from gateway.authn.keys import hash_secret, mint_key
 from gateway.model.caller import ANONYMOUS
 from gateway.model.grant import Session
 from gateway.model.ids import new_id
 from gateway.model.records import Human, PlatformConnection
+from gateway.operations.registry import OPERATIONS
 from gateway.store.credentials import redeem_claim
 from gateway.store.humans import insert_human
 from gateway.store.writer import Unit
+from gateway.web.app import create_app
 from tests.builders import Client, Gateway, done
 
 PASSWORD = "correct horse battery"
@@ -314,6 +320,67 @@ def test_a_claim_is_recorded_without_its_secrets(gateway: Gateway) -> None:
     assert [(row[0], row[1]) for row in rows] == [(human.id, "PlatformConnection")]
     assert token not in str(rows)
     assert human.email not in str(rows)
+
+
+# -- what is on record
+
+
+def records(gateway: Gateway) -> list[tuple[Any, ...]]:
+    asked = "SELECT action, org_id, principal_type, principal_id, resource_id, outcome FROM log WHERE action LIKE 'auth.%' ORDER BY seq"
+    return gateway.services.database.read_sync(lambda rows: rows.all(asked))
+
+
+def test_each_sign_in_is_on_record_right_or_wrong(gateway: Gateway) -> None:
+    member, org_id = gateway.member, gateway.services.state.humans[gateway.member.id].org_id
+    before = len(records(gateway))
+    sign_in(gateway, member.email, member.password)
+    sign_in(gateway, member.email, "wrong")
+    sign_in(gateway, "nobody@sample.example", "wrong")
+    assert records(gateway)[before:] == [
+        ("auth.signed_in", org_id, "Human", member.id, org_id, None),
+        ("auth.sign_in_failed", org_id, "Human", member.id, org_id, None),
+        ("auth.sign_in_failed", "", "Human", "", "", None),
+    ]
+    stored = gateway.services.database.read_sync(lambda rows: str(rows.all("SELECT * FROM log")))
+    assert "nobody@" not in stored
+    assert member.email not in stored
+
+
+def test_a_sign_in_that_is_throttled_leaves_no_record(gateway: Gateway) -> None:
+    before = len(records(gateway))
+    assert [sign_in(gateway, "nobody@sample.example", "wrong").status_code for _ in range(12)] == [401] * 10 + [429] * 2
+    assert len(records(gateway)) == before + 10
+
+
+def test_a_wrong_password_with_a_claim_is_on_record(gateway: Gateway) -> None:
+    token, human = connected(gateway, password_hash=gateway.services.state.humans[gateway.member.id].password_hash)
+    claim(gateway, token, "the password of a thief")
+    assert records(gateway)[-1][:4] == ("auth.sign_in_failed", human.org_id, "Human", human.id)
+
+
+def test_each_exchange_of_a_key_is_on_record_with_the_key(gateway: Gateway) -> None:
+    agent, state = gateway.agent("a"), gateway.services.state
+    org_id = state.agents[agent.id].org_id
+    before = len(records(gateway))
+    gateway.http.post("/v1/auth/agent-token", json={"api_key": agent.key})
+    gateway.http.post("/v1/auth/api-key-token", json={"api_key": gateway.owner.key})
+    gateway.http.post("/v1/auth/api-key-token", json={"api_key": "1ck_wrong"})
+    assert records(gateway)[before:] == [
+        ("auth.token_issued", org_id, "Agent", agent.id, org_id, None),
+        ("auth.token_issued", org_id, "Human", gateway.owner.id, org_id, None),
+    ]
+    [held] = state.credentials_of("Agent", agent.id)
+    asked = "SELECT details FROM log WHERE action = 'auth.token_issued' AND principal_id = $1"
+    details = gateway.services.database.read_sync(lambda rows: json.loads(rows.value(asked, agent.id)))
+    assert details["credential_id"] == held.id
+
+
+def test_an_exchange_counts_as_a_request_of_its_key(gateway: Gateway) -> None:
+    services = gateway.services
+    limited = Authenticator(services.authenticator.signer, services.state, rate_limit=2)
+    http = TestClient(create_app(replace(services, authenticator=limited), OPERATIONS))
+    exchanges = [http.post("/v1/auth/api-key-token", json={"api_key": gateway.owner.key}).status_code for _ in range(3)]
+    assert exchanges == [200, 200, 429]
 
 
 # -- nothing shows

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from gateway import limits
 from tests.builders import START, Client, Gateway, done
 from tests.operations.peer_acts import context, learn, path
 
@@ -157,3 +158,20 @@ def test_the_list_outlives_a_restart(gateway: Gateway) -> None:
     )
     assert rows == [(peer["id"], agent.id, gateway.owner.id, None)]
     assert context(agent, peer)["facts_available"] == 0
+
+
+def test_a_list_of_the_most_agents_there_may_be_is_read_and_one_more_is_refused(gateway: Gateway) -> None:
+    peer = gateway.peer()
+    ids = [f"00000000-0000-4000-8000-{number:012x}" for number in range(limits.OBSERVERS_PER_CALL + 1)]
+    leases = [{"agent_id": agent_id, "observer_expires_at": SOON} for agent_id in ids]
+    assert len(json.dumps({"observers": leases})) > 4 * limits.BODY_BYTES
+    unknown = gateway.member.put(path(peer, "/observers"), {"observers": leases[:-1]})
+    assert (unknown.status_code, "is not an agent" in unknown.json()["detail"]) == (400, True)
+    over = gateway.member.put(path(peer, "/observers"), {"observers": leases})
+    assert over.json()["detail"] == "`observers` must be a list of at most 10000 entries, got a list"
+    body = {"peer_type": "external", "peer_ref": "x", "observer_agent_ids": ids}
+    assert len(json.dumps(body)) > limits.BODY_BYTES
+    assert gateway.owner.post("/v1/peers", body).json()["detail"] == (
+        "`observer_agent_ids` must be a list of at most 10000 entries, got a list"
+    )
+    assert gateway.member.put(path(peer, "/observers"), {"observers": leases * 3}).status_code == 413

@@ -233,3 +233,19 @@ def test_each_prediction_leaves_its_decisions_and_nothing_of_the_payload(gateway
         ("peer.predicted", "Peer", None),
     ]
     assert not [row for row in found if "a@b.co" in row[3]]
+
+
+def test_a_person_learns_nothing_of_an_agent_that_neither_observes_them_nor_is_theirs(gateway: Gateway) -> None:
+    peer = gateway.peer()
+    rules = {"rules": [{"action_type": "refund.create", "mode": "allow", "require_for_amount_above_usd": "20"}]}
+    strange, listed, own = gateway.agent(policy=rules), gateway.agent(policy=rules), gateway.agent(policy=rules, by=gateway.member)
+    done(gateway.owner.put(f"/v1/peers/{peer['id']}/observers", {"observers": [{"agent_id": listed.id}]}), 200)
+    body = {"action_type": "refund.create", "effective_risk_tier": 1, "payload": {"amount_usd": "5"}}
+
+    def ask(agent_id: str) -> tuple[int, object]:
+        answer = gateway.member.post(f"/v1/peers/{peer['id']}/predict-approval", {**body, "agent_id": agent_id})
+        return answer.status_code, answer.json().get("suggest_auto", answer.json().get("field"))
+
+    assert [ask(agent.id) for agent in (listed, own, strange)] == [(200, True), (200, True), (400, "agent_id")]
+    unknown = gateway.member.post(f"/v1/peers/{peer['id']}/predict-approval", {**body, "agent_id": gateway.other_owner.id})
+    assert unknown.status_code == 400

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.builders import Gateway, done
 from tests.operations.asking import ABSENT, actions, restart, stored
+from tests.operations.queueing import queue_blocked
 
 PATH = "/v1/org/settings"
 DEFAULTS = {
@@ -39,7 +42,7 @@ def test_the_pair_of_the_official_client_is_the_same_change(gateway: Gateway) ->
     pairs = [("auto_approve", "true"), ("time_zone", "Asia/Tokyo"), ("sensitive_actions", "payout., tip.give")]
     for key, value in pairs:
         done(gateway.owner.patch(PATH, {"key": key, "value": value}), 200)
-    done(gateway.owner.patch(PATH, {"key": "sensitive_actions", "value": ["gift.send"], "approval_id": ABSENT}), 200)
+    done(gateway.owner.patch(PATH, {"key": "sensitive_actions", "value": ["gift.send"]}), 200)
     expected = {"auto_approve": "true", "time_zone": "Asia/Tokyo", "sensitive_actions": ["payout.", "tip.give", "gift.send"]}
     assert done(gateway.owner.get(PATH), 200) == {"settings": {**DEFAULTS, **expected}}
 
@@ -82,6 +85,7 @@ def test_sensitive_actions_are_only_ever_added(gateway: Gateway) -> None:
         ({"key": "auto_approve", "value": None}, "value"),
         ({"key": "auto_approve", "value": "true", "time_zone": "UTC"}, "time_zone"),
         ({"value": "true"}, "value"),
+        ({"key": "auto_approve", "value": "true", "approval_id": ABSENT}, "approval_id"),
     ],
 )
 def test_what_is_not_understood_changes_nothing(gateway: Gateway, body: dict[str, object], field: str) -> None:
@@ -101,20 +105,51 @@ def test_only_an_owner_or_admin_reads_or_changes_settings(gateway: Gateway) -> N
 def test_a_guardrail_is_switched_off_by_somebody_who_confirms_who_they_are(gateway: Gateway, name: str) -> None:
     both = {"guardrail_changes_require_approval": "true", "guardrail_changes_require_step_up": "true"}
     done(gateway.owner.patch(PATH, both), 200)
-    for body in ({name: "false"}, {name: False, "auto_approve": "true"}, {"key": name, "value": "false"}):
+    for body in ({name: "false"}, {name: False, "time_zone": "Asia/Tokyo"}, {"key": name, "value": "false"}):
         refused = gateway.owner.patch(PATH, body)
         assert (refused.status_code, refused.json()["title"]) == (403, "step-up required")
         assert gateway.owner.patch(PATH, body, {"X-Auth-Confirm": "wrong password"}).status_code == 403
     assert done(gateway.owner.get(PATH), 200)["settings"] == {**DEFAULTS, **both}
-    done(gateway.owner.patch(PATH, {**both, "auto_approve": "true"}), 200)
+    done(gateway.owner.patch(PATH, both), 200)
     done(gateway.owner.patch(PATH, {name: "false"}, {"X-Auth-Confirm": gateway.owner.password}), 200)
-    assert done(gateway.owner.get(PATH), 200)["settings"] == {**DEFAULTS, **both, "auto_approve": "true", name: "false"}
+    assert done(gateway.owner.get(PATH), 200)["settings"] == {**DEFAULTS, **both, name: "false"}
 
 
-def test_a_guardrail_is_switched_on_and_off_freely_where_no_confirmation_is_asked_for(gateway: Gateway) -> None:
-    for value in ("true", "false"):
-        done(gateway.owner.patch(PATH, {"guardrail_changes_require_approval": value}), 200)
-    assert done(gateway.owner.get(PATH), 200)["settings"] == DEFAULTS
+@pytest.mark.parametrize("name", ["guardrail_changes_require_approval", "guardrail_changes_require_step_up"])
+def test_one_guardrail_alone_has_its_end_and_automatic_approval_confirmed(gateway: Gateway, name: str) -> None:
+    done(gateway.admin.patch(PATH, {name: "true"}), 200)
+    for change in ({name: "false"}, {"auto_approve": "true"}):
+        refused = gateway.admin.patch(PATH, change)
+        assert (refused.status_code, refused.json()["title"]) == (403, "step-up required")
+        body = {"method": "password", "purpose": "approval.decide", "password": gateway.admin.password}
+        elsewhere = done(gateway.admin.post("/v1/auth/reauth/complete", body), 200)["token"]
+        assert gateway.admin.patch(PATH, change, {"X-Auth-Confirm": elsewhere}).status_code == 403
+    assert done(gateway.admin.get(PATH), 200)["settings"] == {**DEFAULTS, name: "true"}
+    confirmed = {"X-Auth-Confirm": gateway.admin.password}
+    done(gateway.admin.patch(PATH, {"auto_approve": "true"}, confirmed), 200)
+    done(gateway.admin.patch(PATH, {"auto_approve": "true", "time_zone": "UTC"}), 200)
+    done(gateway.admin.patch(PATH, {name: "false", "auto_approve": "false"}, confirmed), 200)
+    assert done(gateway.admin.get(PATH), 200)["settings"] == DEFAULTS
+
+
+def test_a_guardrail_switched_on_meanwhile_has_a_queued_change_confirmed(gateway: Gateway) -> None:
+    with queue_blocked(gateway) as queued:
+        guarded = queued(gateway.owner.patch, PATH, {"guardrail_changes_require_approval": "true"})
+        automatic = queued(gateway.admin.patch, PATH, {"auto_approve": "true"})
+    assert (guarded.result().status_code, automatic.result().status_code) == (200, 403)
+    assert done(gateway.owner.get(PATH), 200)["settings"] == {**DEFAULTS, "guardrail_changes_require_approval": "true"}
+
+
+def test_what_is_not_offered_yet_cannot_be_switched_on_and_reads_as_off(gateway: Gateway) -> None:
+    name = "policy_promotions_need_two"
+    for body in ({name: "true"}, {name: True}, {"key": name, "value": "true"}):
+        refused = gateway.owner.patch(PATH, body)
+        assert (refused.status_code, list(refused.json()["fields"])) == (400, [name])
+        assert refused.json()["detail"] == f"`{name}` cannot be switched on: it is not offered yet"
+    assert done(gateway.owner.patch(PATH, {name: "false"}), 200) == {"settings": DEFAULTS}
+    org = gateway.services.state.orgs[gateway.services.state.humans[gateway.owner.id].org_id]
+    gateway.services.state.put_org(replace(org, settings=replace(org.settings, policy_promotions_need_two=True)))
+    assert done(gateway.owner.get(PATH), 200) == {"settings": DEFAULTS}
 
 
 def test_a_change_is_audited_by_the_names_of_the_settings(gateway: Gateway) -> None:

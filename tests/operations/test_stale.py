@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from gateway.store.credentials import end_credentials
 from gateway.store.writer import Unit
-from tests.builders import Gateway, done
+from tests.builders import Client, Gateway, done
 
 APPROVED = {"event_type": "approval", "content": {"action": "ticket.close", "decision": "approved"}}
 
@@ -60,7 +61,7 @@ def test_an_agent_removed_while_its_read_waits_is_not_shown_what_came_after(gate
     peer = gateway.peer(observers=[agent])
     release, threads = block_readers(gateway)
     with ThreadPoolExecutor(1) as pool:
-        with called(gateway.services.access, "authorize") as decided:
+        with called(gateway.services.access, "authorize_with") as decided:
             answer = pool.submit(agent.get, f"/v1/peers/{peer['id']}/context")
             decided.wait()
         remove_observers(gateway, peer["id"]).result()
@@ -124,3 +125,46 @@ def test_a_request_whose_basis_changes_every_time_is_not_answered(gateway: Gatew
 
 def _other(gateway: Gateway, human_id: str) -> str:
     return gateway.admin.id if human_id != gateway.admin.id else gateway.owner.id
+
+
+def end_keys(gateway: Gateway, agent: Client) -> Future[None]:
+    """What a rotation does to an agent's keys, queued."""
+    return gateway.services.database.write(Unit(lambda tx: end_credentials(tx, "Agent", agent.id), solo=True))
+
+
+def test_an_event_queued_behind_the_end_of_its_agents_key_is_refused(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    peer = gateway.peer(observers=[agent])
+    entered, release = threading.Event(), threading.Event()
+
+    def block(_: object) -> None:
+        entered.set()
+        release.wait()
+
+    blocked = gateway.services.database.exclusive(block)
+    entered.wait()
+    with ThreadPoolExecutor(1) as pool:
+        ended = end_keys(gateway, agent)
+        with called(gateway.services.database._writer, "submit") as queued:
+            answer = pool.submit(agent.post, f"/v1/peers/{peer['id']}/events", APPROVED)
+            queued.wait()
+        release.set()
+        ended.result()
+        blocked.result()
+        assert answer.result().status_code == 401
+    assert gateway.services.database.read_sync(lambda rows: rows.value("SELECT count(*) FROM events")) == 0
+
+
+def test_a_read_whose_key_ended_while_it_waited_is_not_answered(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    peer = gateway.peer(observers=[agent])
+    release, threads = block_readers(gateway)
+    with ThreadPoolExecutor(1) as pool:
+        with called(gateway.services.access, "authorize_with") as decided:
+            answer = pool.submit(agent.get, f"/v1/peers/{peer['id']}/context")
+            decided.wait()
+        end_keys(gateway, agent).result()
+        release.set()
+        assert answer.result().status_code == 401
+    for thread in threads:
+        thread.join()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.operations.agents import AWAITING, NOBODY_ELSE
+from gateway.store.agents import ADD_FIRST
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import ABSENT, actions, ask, proof, second_factor, stored
 
@@ -250,6 +251,25 @@ def test_registering_anew_is_no_way_around(guarded: Gateway) -> None:
     path = f"/v1/agents/{parent['id']}/children"
     assert guarded.member.post(path, {"name": "child", "action_approval_policy": WIDE}).status_code == 409
     assert guarded.member.post(path, {"name": "child"}).status_code == 201
+
+
+def test_a_template_is_no_way_around(guarded: Gateway) -> None:
+    path = "/v1/org/platform-templates"
+    mixed = [{"name": "a", "action_approval_policy": NARROW}, {"name": "b", "action_approval_policy": WIDE}]
+    refused = guarded.owner.post(path, {"name": "wide", "agents": mixed})
+    assert (refused.status_code, refused.json()["detail"]) == (409, ADD_FIRST)
+    assert done(guarded.owner.get(path), 200) == {"templates": []}
+    assert guarded.owner.post(path, {"name": "narrow", "agents": [mixed[0], {"name": "b"}]}).status_code == 201
+
+
+def test_with_the_setting_a_policy_in_a_template_is_confirmed(gateway: Gateway) -> None:
+    done(gateway.owner.patch("/v1/org/settings", {"guardrail_changes_require_step_up": "true"}), 200)
+    path = "/v1/org/platform-templates"
+    body = {"name": "one", "agents": [{"name": "a", "action_approval_policy": NARROW}]}
+    refused = gateway.owner.post(path, body)
+    assert (refused.status_code, refused.json()["title"]) == (403, "step-up required")
+    assert gateway.owner.post(path, body, {"X-Auth-Confirm": gateway.owner.password}).status_code == 201
+    assert gateway.owner.post(path, {"name": "two", "agents": [{"name": "a"}]}).status_code == 201
 
 
 def test_an_agent_never_widens_itself(guarded: Gateway) -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from gateway.policy.text import Piece, split
@@ -40,7 +38,6 @@ def test_a_closing_bracket_too_many_hides_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ['"' + '\\"' * 500_000, '"' + '\\"' * 500_000 + "\\", "//" * 500_000, "/" * 500_000])
-def test_no_text_takes_long_to_read(text: str) -> None:
-    before = time.perf_counter()
-    split(text)
-    assert time.perf_counter() - before < 10
+def test_a_long_text_without_an_end_is_read_whole(text: str) -> None:
+    # Of a size that a reader which goes back over what it has read does not get through.
+    assert split(text) == ([] if text.startswith("//") else [Piece(1, text)])

@@ -35,6 +35,7 @@ CHANGES: dict[str, Callable[[State], None]] = {
     "put_observers": lambda s: s.put_observers("p", [an_entry("p", "a")]),
     "remember_removed": lambda s: s.remember_removed("p", "a", removed=True),
     "put_app": lambda s: s.put_app(PlatformApp("x", HOME, "", "", "h", NOW)),
+    "drop_app": lambda s: s.drop_app("x"),
     "put_template": lambda s: s.put_template(PlatformTemplate("t", HOME, "", (), "h", NOW)),
     "put_connection": lambda s: s.put_connection(a_connection("c")),
     "take_over": lambda s: s.take_over(State()),

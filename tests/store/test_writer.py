@@ -237,3 +237,21 @@ def test_a_closed_store_takes_nothing(data: Any, migrations: Any) -> None:
         database.write(a_thing("late"))
     with pytest.raises(StoreFailed, match="the store is closed"):
         database.note([a_row()])
+
+
+def test_a_unit_that_says_no_before_it_changes_anything_costs_the_others_nothing(database: Database) -> None:
+    published: list[str] = []
+
+    def refuse(tx: Tx) -> None:
+        tx.append(a_row("refused"))
+        tx.after_commit(lambda: published.append("refused"))
+        raise LookupError("no")
+
+    with busy_writer(database):
+        before = database.write(Unit(transaction))
+        refused = database.write(Unit(refuse, log=(a_row("asked"),)))
+        after = database.write(Unit(transaction))
+    with pytest.raises(LookupError, match="no"):
+        refused.result()
+    assert before.result() == after.result()
+    assert (published, {"refused", "asked"} & set(logged(database))) == ([], set())

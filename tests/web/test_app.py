@@ -23,7 +23,7 @@ from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.operations.registry import OPERATIONS as PRODUCT
 from gateway.store.db import Database
 from gateway.web import app as app_module
-from gateway.web.app import Surface, create_app
+from gateway.web.app import create_app
 from tests.builders import Client, Gateway, done
 
 WORDS = "what a person wrote"
@@ -72,7 +72,6 @@ OPERATIONS = (
     an_operation(mirror, "POST", "/t/mirror", fields=("a", "b"), query=("a",)),
     an_operation(mirror, "POST", "/t/large", fields=("a",), body_bytes=512 * 1024),
     an_operation(mirror, "PUT", "/t/strict", fields=("a", "b"), query=("a",), strict=True),
-    an_operation(mirror, "POST", "/access/v1/mirror", fields=("a",)),
     an_operation(forgetful, "GET", "/t/forgetful"),
     an_operation(broken, "GET", "/t/broken"),
     an_operation(conflicting, "GET", "/t/conflicting"),
@@ -121,12 +120,6 @@ def test_a_request_id_that_is_not_safe_to_log_is_replaced(gateway: Gateway, sent
     made = over(gateway).request("GET", "/t/conflicting", headers={"X-Request-Id": sent.encode()})  # type: ignore[dict-item]
     assert UUID.fullmatch(made.headers["x-request-id"])
     assert logged(gateway)[-1] == ("audit.verify", "allow", made.headers["x-request-id"])
-
-
-def test_under_access_v1_any_request_id_comes_back_and_the_log_holds_one_of_ours(gateway: Gateway) -> None:
-    made = over(gateway).request("POST", "/access/v1/mirror", {}, {"X-Request-Id": "any string (at all)"})
-    assert made.headers["x-request-id"] == "any string (at all)"
-    assert UUID.fullmatch(logged(gateway)[-1][2])
 
 
 def test_without_a_good_credential_every_answer_is_the_same_401(gateway: Gateway) -> None:
@@ -197,6 +190,27 @@ def test_unknown_members_are_ignored_where_clients_send_extras_and_refused_elsew
 def test_a_body_over_the_limit_is_a_413_that_names_it(gateway: Gateway) -> None:
     made = over(gateway).post("/t/mirror", {"a": "x" * 300_000})
     assert (made.status_code, made.json()["detail"]) == (413, "the body is over the limit of 256 KiB")
+
+
+def test_an_answer_that_leaves_before_the_body_was_read_is_the_last_of_its_connection(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = over(gateway)
+    key = {"Authorization": f"Bearer {owner.key}"}
+
+    def asked(method: str, path: str, headers: dict[str, str], content: bytes = b"{}") -> tuple[int, str | None]:
+        made = owner.http.request(method, path, headers=headers, content=content)
+        return made.status_code, made.headers.get("connection")
+
+    assert asked("POST", "/t/mirror", {}) == (401, "close")
+    assert asked("POST", "/t/none", key) == (404, "close")
+    assert asked("PUT", "/t/mirror", key) == (405, "close")
+    assert asked("POST", "/t/mirror", key, b" " * 300_000) == (413, "close")
+    assert asked("GET", "/t/conflicting", key) == (409, "close")
+    assert asked("GET", "/t/conflicting", key, b"") == (409, None)
+    assert asked("POST", "/t/mirror", {"Content-Type": "application/json", **key}, b"{") == (400, None)
+    monkeypatch.setattr(app_module, "CONCURRENT_REQUESTS", 0)
+    assert asked("POST", "/t/mirror", key) == (503, "close")
 
 
 def test_a_malformed_request_leaves_no_record_and_a_decided_one_leaves_one(gateway: Gateway) -> None:
@@ -289,16 +303,6 @@ def test_one_request_too_many_at_once_is_told_to_come_back(gateway: Gateway, mon
     monkeypatch.setattr(app_module, "CONCURRENT_REQUESTS", 0)
     made = over(gateway).get("/t/public")
     assert (made.status_code, made.headers["retry-after"]) == (503, "1")
-
-
-def test_a_surface_answers_under_its_prefix_and_nowhere_else(gateway: Gateway) -> None:
-    async def hello(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"hello"})
-
-    http = TestClient(create_app(gateway.services, OPERATIONS, [Surface("/mcp", hello)]))
-    assert [http.get(path).text for path in ("/mcp", "/mcp/x")] == ["hello", "hello"]
-    assert http.get("/mcpx").status_code == 404
 
 
 def test_the_application_takes_part_in_a_lifespan_and_takes_no_websocket(gateway: Gateway) -> None:

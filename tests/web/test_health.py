@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from starlette.testclient import TestClient
 
+from gateway.authn.authenticator import Authenticator
 from gateway.store.faults import StoreFailed
 from gateway.store.rows import Tx
 from gateway.store.writer import Unit
+from gateway.web.app import create_app
 from tests.builders import Gateway
 
 
@@ -72,3 +76,12 @@ def test_everybody_else_sees_the_word_and_leaves_a_denial(gateway: Gateway) -> N
         made = client.get("/health")
         assert (made.status_code, made.json()) == (200, {"status": "ok"})
         assert last_decision(gateway) == ("audit.list", "deny")
+
+
+def test_whoever_shows_a_credential_is_limited_as_anywhere_and_nobody_else_is(gateway: Gateway) -> None:
+    services = gateway.services
+    limited = Authenticator(services.authenticator.signer, services.state, rate_limit=2)
+    http = TestClient(create_app(replace(services, authenticator=limited), ()))
+    member = replace(gateway.member, http=http)
+    assert [member.get("/health").status_code for _ in range(3)] == [200, 200, 429]
+    assert [http.get("/health").status_code for _ in range(3)] == [200, 200, 200]

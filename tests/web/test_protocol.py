@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from gateway.web.protocol import HEAD_SECONDS, BoundedProtocol
+from gateway.web import protocol
+from gateway.web.protocol import HEAD_BYTES, HEAD_SECONDS, BoundedProtocol
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -18,10 +20,16 @@ async def answering(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"ok"})
 
 
-async def with_connection(talk: Any) -> None:
+async def refusing(scope: Any, receive: Any, send: Any) -> None:
+    headers = [(b"content-length", b"2"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": 401, "headers": headers})
+    await send({"type": "http.response.body", "body": b"no"})
+
+
+async def with_connection(talk: Any, app: Any = answering) -> None:
     """A server of one connection and a client on it."""
     loop = asyncio.get_running_loop()
-    config = uvicorn.Config(answering, log_config=None, lifespan="off")
+    config = uvicorn.Config(app, log_config=None, lifespan="off")
     state = ServerState()
     server = await loop.create_server(lambda: BoundedProtocol(config, state, {}), "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
@@ -56,3 +64,65 @@ def test_a_head_that_trickles_in_does_not_win_time_and_a_whole_one_does() -> Non
         assert await reader.read() == b""
 
     asyncio.run(with_connection(talk))
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n \r\n"
+LINE = b"X: " + b"x" * 1_000 + b"\r\n"
+
+
+@pytest.mark.parametrize("trailers", [LINE * 2_000, b"X: " + b"x" * 2_000_000], ids=["many", "one"])
+def test_trailers_count_with_the_head(trailers: bytes) -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        writer.write(CHUNKED)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        writer.write(b"0\r\n" + trailers)
+        assert b"HTTP/1.1 400 " in await reader.read()
+        assert sum(len(value) for _, value in connection.headers) <= HEAD_BYTES
+
+    asyncio.run(with_connection(talk))
+
+
+def test_a_whole_head_in_one_piece_is_no_larger_than_one_in_many() -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        connection.data_received(REQUEST[:-2] + LINE * 100 + b"\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
+
+    asyncio.run(with_connection(talk))
+
+
+def test_large_bodies_in_many_pieces_are_no_head() -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        writer.write(CHUNKED + b"8000\r\n" + b" " * 0x8000 + b"\r\n")
+        for _ in range(9):
+            writer.write(b"8000\r\n" + b" " * 0x8000 + b"\r\n")
+            await writer.drain()
+        writer.write(b"0\r\n\r\n" + REQUEST)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        assert b"HTTP/1.1 200 " in await reader.readuntil(b"ok")
+
+    asyncio.run(with_connection(talk))
+
+
+def test_a_refused_body_is_dropped_until_the_connection_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "LINGER_SECONDS", 0.05)
+
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n")
+        assert (await reader.read()).endswith(b"no")
+        assert not connection.transport.is_closing()
+        writer.write(b" " * 100)
+        lost = loop.create_future()
+        monkeypatch.setattr(connection, "connection_lost", lost.set_result)
+        assert await lost is None
+        assert bytes(connection.cycle.body) == b""
+
+    asyncio.run(with_connection(talk, refusing))
+
+
+def test_an_answer_to_a_whole_request_ends_its_connection_at_once() -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        writer.write(REQUEST)
+        assert (await reader.read()).endswith(b"no")
+        assert connection.transport.is_closing()
+
+    asyncio.run(with_connection(talk, refusing))

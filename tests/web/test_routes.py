@@ -55,7 +55,6 @@ def test_every_route_of_the_application_is_in_the_table(gateway: Gateway) -> Non
     assert isinstance(app, Application)
     assert [route.operation for route in app.routes] == list(ALL)
     assert [named(route.operation) for route in app.routes] == [f"{route.method} {route.path}" for route in app.routes]
-    assert app.surfaces == ()
 
 
 def test_a_route_beside_the_table_would_be_seen(gateway: Gateway) -> None:

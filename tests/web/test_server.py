@@ -24,7 +24,8 @@ from datetime import timedelta
 from pathlib import Path
 from gateway.config import Settings
 from gateway.web.app import create_app
-from gateway.web.server import Sweep, serve
+from gateway.operations.sweeps import Sweep
+from gateway.web.server import serve
 from gateway.wiring import OPERATIONS, open_services
 
 def say(*words):
@@ -198,6 +199,21 @@ def test_a_body_over_the_limit_is_answered_before_it_ends(server: Process) -> No
     assert server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 5).startswith(b"HTTP/1.1 413 ")
     large = httpx2.post(server.url + "/v1/peers", headers={"Authorization": f"Bearer {server.key}"}, content=b" " * 5_000_000)
     assert (large.status_code, large.json()["title"]) == (413, "too large")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"Content-Length: 1000000000\r\n\r\n",
+        b"Content-Length: 1000000000\r\nExpect: 100-continue\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n1\r\n \r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n1\r\n \r\n0\r\n" + b"X: y\r\n" * HEAD_BYTES,
+    ],
+)
+def test_whoever_shows_no_credential_holds_no_connection_with_a_body(server: Process, sent: bytes) -> None:
+    received = server.raw(b"POST /v1/peers HTTP/1.1\r\nHost: a\r\n" + sent)
+    head, status = received.partition(b"\r\n\r\n")[0], received[9:12]
+    assert (status, b"connection: close" in head) in ((b"401", True), (b"400", True))
 
 
 def test_two_requests_in_one_piece_are_answered_in_order(server: Process) -> None:

@@ -1,4 +1,4 @@
-"""`peergate bench`: figures of this machine, as ratios within one run; no figure is a limit of time."""
+"""`peergate bench`: figures of this machine, most of them ratios within one run; no test holds a machine to them."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def kill_trials(data: Path, trials: int, shown: Progress) -> Trials:
     Database.create(data).close()
     for trial in range(trials):
         shown(trial + 1, trials)
-        acknowledged |= _killed(data, trial, after=chance.randrange(1, MOST_BEFORE_THE_END))
+        acknowledged |= killed_writer(data, trial, after=chance.randrange(1, MOST_BEFORE_THE_END))
         database = Database.open(data)
         try:
             lost |= acknowledged - {id_ for (id_,) in database.read_sync(lambda rows: rows.all(KEPT))}
@@ -72,7 +72,7 @@ def kill_trials(data: Path, trials: int, shown: Progress) -> Trials:
     return Trials(trials, len(acknowledged), len(lost), broken)
 
 
-def _killed(data: Path, trial: int, *, after: int) -> set[str]:
+def killed_writer(data: Path, trial: int | str, *, after: int) -> set[str]:
     """Kill a writing process once it has acknowledged `after` changes, and return the names of all that it has."""
     process = start_module(["gateway.cli.bench.kill", str(data), str(trial)])
     said = cast(IO[bytes], process.stdout)

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from gateway.operations.sweeps import sweeps
 from gateway.store.rows import Tx
 from gateway.store.writer import Unit
-from gateway.web.sweeps import sweeps
 from tests.builders import Gateway, done
 from tests.operations.asking import actions, ask, stored
 from tests.operations.peer_acts import KEY, facts, learn

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from gateway.operations.call import Services
 from gateway.store import approval_outcomes, sweep
 from gateway.store.writer import Unit
-from gateway.web.server import Sweep
 
 EXPIRY_EVERY = timedelta(minutes=1)
 #: A derivation that failed is tried again this often; it stays visible in the meantime.
 OWED_EVERY = timedelta(hours=1)
 RETENTION_EVERY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Work that is done again and again while the process serves."""
+
+    name: str
+    every: timedelta
+    run: Callable[[], Awaitable[object]]
 
 
 def sweeps(services: Services) -> tuple[Sweep, ...]:
