@@ -112,7 +112,10 @@ async def get(call: Call) -> Reply:
 
 
 async def status(call: Call) -> Reply:
-    grant = call.access.authorize(call.session, "approval.read_status", await target(call, call.path["approval_id"]))
+    about = await target(call, call.path["approval_id"])
+    # No human does this; none learns from the refusal whether there is such an approval.
+    hide = call.session.caller.type == "Human"
+    grant = call.access.authorize(call.session, "approval.read_status", about, hide=hide)
     asked = await call.read(approvals.approval, grant)
     return Reply({"status": asked.status, "expires_at": stamp(asked.expires_at)})
 

@@ -11,10 +11,11 @@ from gateway.model.ids import new_id
 from gateway.model.records import Credential, PlatformApp, PlatformTemplate
 from gateway.model.rules import ApprovalRules, parse_rules
 from gateway.operations.call import Call
-from gateway.operations.fields import Fields, stamp
+from gateway.operations.fields import Fields, is_id, stamp
 from gateway.operations.guardrails import confirm_rules
-from gateway.operations.operation import Operation, Reply
+from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.store import platforms
+from gateway.store.entities import Missing
 
 AGENTS_PER_TEMPLATE = 20
 SLUG_CHARACTERS = 64
@@ -36,10 +37,24 @@ async def create_app(call: Call) -> Reply:
         raise call.body.wrong("slug", "a-z, 0-9 and single hyphens between them")
     grant = call.access.authorize(call.session, "platform_app.create", call.org)
     app = PlatformApp(new_id(), grant.target.id, name, slug, grant.caller.id, call.now)
-    secret, hashed = mint_key(PLATFORM_KEY)
-    key = Credential(new_id(), app.org_id, "Platform", app.id, "platform key", hashed, call.now, None)
+    secret, key = _key(call, app)
     await call.write_alone(platforms.add_app, grant, app, key)
     return Reply({"app": _app(app), "api_key": secret}, 201)
+
+
+async def rotate_key(call: Call) -> Reply:
+    """Replace the key; the one before it has ended when this answers."""
+    grant = call.access.authorize(call.session, "platform_app.rotate_key", _target(call, call.path["id"]))
+    secret, key = _key(call, grant.target)
+    await call.write_alone(platforms.rotate_key, grant, key)
+    return Reply({"app": _app(grant.target), "api_key": secret})
+
+
+async def delete_app(call: Call) -> Reply:
+    """Remove an application. Its key and its connections have ended when this answers; people and agents stay."""
+    grant = call.access.authorize(call.session, "platform_app.delete", _target(call, call.path["id"]))
+    await call.write_alone(platforms.remove_app, grant)
+    return NO_CONTENT
 
 
 async def list_templates(call: Call) -> Reply:
@@ -62,6 +77,20 @@ async def create_template(call: Call) -> Reply:
         await confirm_rules(call)
     await call.write(platforms.add_template, grant, template, policies)
     return Reply({"template": _template(template)}, 201)
+
+
+def _target(call: Call, app_id: str) -> PlatformApp | Missing:
+    """An application of the caller's organisation by id."""
+    found = call.state.apps.get(app_id)
+    if found is None or found.org_id != call.session.caller.org_id:
+        return Missing("Platform", app_id if is_id(app_id) else "-")
+    return found
+
+
+def _key(call: Call, app: PlatformApp) -> tuple[str, Credential]:
+    """A fresh key of an application: its secret and what is kept."""
+    secret, hashed = mint_key(PLATFORM_KEY)
+    return secret, Credential(new_id(), app.org_id, "Platform", app.id, "platform key", hashed, call.now, None)
 
 
 def _agent(entry: Fields) -> tuple[str, ApprovalRules]:
@@ -106,6 +135,24 @@ OPERATIONS: tuple[Operation, ...] = (
         create_app,
         actions=("platform_app.create",),
         fields=("name", "slug"),
+        strict=True,
+    ),
+    Operation(
+        "platform_app.rotate_key",
+        "POST",
+        "/v1/org/platform-apps/{id}/rotate-key",
+        "End the key of an application and make a new one, which is shown once.",
+        rotate_key,
+        actions=("platform_app.rotate_key",),
+        strict=True,
+    ),
+    Operation(
+        "platform_app.delete",
+        "DELETE",
+        "/v1/org/platform-apps/{id}",
+        "Remove an application with its key, and end its connections.",
+        delete_app,
+        actions=("platform_app.delete",),
         strict=True,
     ),
     Operation(

@@ -164,7 +164,8 @@ def _keep(tx: Tx, grant: Grant[Any], row: _Row) -> None:
         row.decision,
         learned,
     )
-    about = {"peer_id": peer.id, "event_id": row.id, "event_type": row.event_type, "learned": learned}
+    # Not whether it was learned from: agents read the rows of their own acts, and pauses and suppressions are the person's.
+    about = {"peer_id": peer.id, "event_id": row.id, "event_type": row.event_type}
     tx.append(grant.audit("peer.event_recorded", about, resource=EntityUid("Peer", peer.id)))
     if learned and key is not None:
         rederive(tx, peer.id, key, org_id=peer.org_id, now=row.at)

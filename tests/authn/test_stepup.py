@@ -28,7 +28,7 @@ class Desk:
         self.stepup = StepUp(Passwords(), Throttle(), self.reauth)
 
     def confirm(self, human: Human, proof: str | None, totp: Totp, purpose: Purpose = "peer.export") -> Factor:
-        return asyncio.run(self.stepup.confirm(human, proof, purpose, totp=totp, now=NOW, source_ip="192.0.2.1"))
+        return asyncio.run(self.stepup.confirm(human, proof, purpose, totp=totp, now=NOW))
 
 
 @pytest.fixture

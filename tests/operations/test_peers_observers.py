@@ -164,7 +164,7 @@ def test_a_list_of_the_most_agents_there_may_be_is_read_and_one_more_is_refused(
     peer = gateway.peer()
     ids = [f"00000000-0000-4000-8000-{number:012x}" for number in range(limits.OBSERVERS_PER_CALL + 1)]
     leases = [{"agent_id": agent_id, "observer_expires_at": SOON} for agent_id in ids]
-    assert len(json.dumps({"observers": leases})) > 4 * limits.BODY_BYTES
+    assert len(json.dumps({"observers": leases})) > 3 * limits.BODY_BYTES
     unknown = gateway.member.put(path(peer, "/observers"), {"observers": leases[:-1]})
     assert (unknown.status_code, "is not an agent" in unknown.json()["detail"]) == (400, True)
     over = gateway.member.put(path(peer, "/observers"), {"observers": leases})

@@ -43,6 +43,7 @@ BODIES: dict[str, dict[str, object]] = {
     "me.reauth_complete": {"method": "password", "purpose": "peer.export", "password": "a wrong password", "code": "000000"},
     "me.totp_enrol": {"code": "000000"},
     "me.totp_remove": {"code": "000000"},
+    "me.change_password": {"current_password": "a wrong password", "new_password": "a new long password"},
     "member.add": {"email": "new@b.example", "role": "member", "display_name": "n"},
     "member.update": {"role": "member"},
     "settings.update": {
