@@ -83,7 +83,7 @@ def test_a_start_that_fails_late_lets_go_of_the_directory(data: Path, late: str,
 
     with monkeypatch.context() as patched:
         patched.setattr(wiring, late, broken)
-        with pytest.raises(ValueError, match="^$"):
+        with pytest.raises(ValueError, match=r"^$"):
             opened(data)
     opened(data).database.close()
 

@@ -69,6 +69,7 @@ async def get(call: Call) -> Reply:
 
 
 async def update(call: Call) -> Reply:
+    """Change an agent. Deactivating it ends its own keys and tokens, not those of its children."""
     body = call.body
     changes: dict[str, object] = {}
     if body.has("name"):

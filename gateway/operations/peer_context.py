@@ -64,8 +64,8 @@ async def read_context(call: Call) -> Reply:
 
 async def read_own_context(call: Call) -> Reply:
     budget = read_budget(call.query)
-    call.access.authorize(call.session, "agent.read_context", call.agent(call.path["id"]))
-    peer = _peer_served_by(call, call.state.agents[call.session.caller.id])
+    grant = call.access.authorize(call.session, "agent.read_context", call.agent(call.path["id"]))
+    peer = _peer_served_by(call, grant.target)  # the agent itself: nobody else may ask this
     if peer is None:
         raise NotFound
     return Reply({"peer_id": peer.id, **_context(await _serve(call, peer, budget))})

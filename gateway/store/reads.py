@@ -39,7 +39,8 @@ KINDS = {
 }
 _AGENTS_DO = ", ".join(f"'{action}'" for action in list(KINDS)[:4])
 
-# A person's own acts are no reads of them by others, but for a preview: it says what an agent would have been told. The
+# Another organisation that guesses at an id is refused as for an unknown one, and is nobody the person could know. A
+# person's own acts are no reads of them by others, but for a preview: it says what an agent would have been told. The
 # decisions that were asked about an agent inside one say `asked_by`; the act is the human's. What a pause turned away is
 # allowed as a request and denied as content: that is a row of its own beside it.
 _READS = f"""FROM (SELECT r.seq, r.id, r."at", r.resource_id, r.principal_type, r.principal_id, r.details, r.action,
@@ -50,6 +51,7 @@ _READS = f"""FROM (SELECT r.seq, r.id, r."at", r.resource_id, r.principal_type, 
       AND resource_id IN (SELECT unnest($1::VARCHAR[]))) p
     ON p.request_id = r.request_id AND p."at" = r."at" AND p.principal_id = r.principal_id AND p.resource_id = r.resource_id
   WHERE r.kind = 'decision' AND r.resource_type = 'Peer' AND r.resource_id IN (SELECT unnest($1::VARCHAR[]))
+    AND r.org_id = (SELECT org_id FROM humans WHERE id = $2)
     AND ((r.principal_type = 'Agent' AND r.action IN ({_AGENTS_DO}) AND strpos(r.details, '"asked_by":') = 0)
       OR (r.principal_type = 'Human' AND (r.principal_id <> $2 OR r.action = 'peer.preview')
         AND r.action IN (SELECT unnest($3::VARCHAR[])))))

@@ -69,7 +69,7 @@ def test_a_person_is_observed_predicted_corrected_and_erased(
     assert previewed["context"] == asked("peer", "context", peer, *by_agent)["context"]
     asked("peer", "pause", peer, "--reading", "true", "--learning", "false")
     assert asked("peer", "context", peer, *by_agent)["context"] == ""
-    assert asked("peer", "show-pause", peer)["reading"] is True
+    assert asked("peer", "show-pause", peer)["pause"]["reading"] is True
     asked("peer", "pause", peer, "--reading", "false", "--learning", "false")
     assert asked("peer", "forget", peer, key, "--suppress", "true") == {"deleted": True, "suppressed": True}
     assert [each["fact_key"] for each in asked("peer", "suppressions", peer)["suppressions"]] == [key]

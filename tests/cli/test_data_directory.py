@@ -20,6 +20,7 @@ from tests.real.process import Server
 from tests.real.world import World, data
 
 AS_LEARNED = ("--as-of", "2026-03-04T10:00:00Z")
+SOMEBODY = "00000000-0000-4000-8000-000000000001"
 COUNTS = ("peers", "buckets", "facts_made", "facts_changed", "facts_retired", "events_expired", "tombstones", "failed")
 
 
@@ -213,7 +214,7 @@ def test_tokens_are_signed_with_a_new_key_and_the_old_ones_end_with_the_overlap(
     [old] = signer.kids
     now = datetime.now(UTC)
     at = int(now.timestamp())
-    token = signer.sign(Claims("Human", "somebody", "org", 1, "token", at - 60, at + 3_600), [])
+    token = signer.sign(Claims("Human", SOMEBODY, "org", "", 1, at - 60, at + 3_600, "token"), [])
     done = command("key", "rotate-signing", "--data", installed.data, *overlap, "--json")
     rotated = Signer.load(installed.data)
     assert (done.code, rotated.kids) == (0, (old, done.json["key_id"]))

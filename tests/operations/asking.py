@@ -37,8 +37,9 @@ def befriend(agent: Client, human: Client, recipient: str) -> None:
 
 def second_factor(gateway: Gateway, human: Client) -> str:
     """Enrol a second factor, and return its secret."""
-    secret: str = done(human.post("/v1/auth/totp"), 201)["secret"]
-    done(human.post("/v1/auth/totp", {"code": code(gateway, secret)}), 200)
+    password = {"X-Auth-Confirm": human.password}
+    secret: str = done(human.post("/v1/auth/totp", headers=password), 201)["secret"]
+    done(human.post("/v1/auth/totp", {"code": code(gateway, secret)}, password), 200)
     return secret
 
 

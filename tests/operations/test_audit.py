@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders import START, Client, Gateway, done
+from tests.operations.asking import stored
 from tests.operations.evidence_rows import craft, org_of, tamper
 
 EVENT: dict[str, Any] = {"kind": "audit", "outcome": None, "action": "peer.created", "policies": ()}

@@ -326,7 +326,8 @@ def test_a_claim_is_recorded_without_its_secrets(gateway: Gateway) -> None:
 
 
 def records(gateway: Gateway) -> list[tuple[Any, ...]]:
-    asked = "SELECT action, org_id, principal_type, principal_id, resource_id, outcome FROM log WHERE action LIKE 'auth.%' ORDER BY seq"
+    shown = "action, org_id, principal_type, principal_id, resource_id, outcome"
+    asked = f"SELECT {shown} FROM log WHERE action LIKE 'auth.%' ORDER BY seq"
     return gateway.services.database.read_sync(lambda rows: rows.all(asked))
 
 

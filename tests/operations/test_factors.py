@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,10 +21,15 @@ def code(gateway: Gateway, secret: str, *, offset: int = 0) -> str:
     return pyotp.TOTP(secret).generate_otp(int(gateway.clock.now.timestamp()) // 30 + offset)
 
 
+def totp(who: Client, body: dict[str, str] | None = None) -> Any:
+    """Enrol a second factor, or confirm it, with the password."""
+    return who.post(TOTP, body, {"X-Auth-Confirm": who.password})
+
+
 def enrol(gateway: Gateway, who: Client) -> str:
     """A confirmed second factor, at a time when its next code is fresh."""
-    secret = str(done(who.post(TOTP), 201)["secret"])
-    assert done(who.post(TOTP, {"code": code(gateway, secret)}), 200) == {"totp_enabled": True}
+    secret = str(done(totp(who), 201)["secret"])
+    assert done(totp(who, {"code": code(gateway, secret)}), 200) == {"totp_enabled": True}
     gateway.clock.advance(timedelta(seconds=30))
     return secret
 
@@ -137,7 +143,7 @@ def test_a_malformed_request_is_a_400_that_names_the_field(gateway: Gateway, bod
 
 def test_a_method_that_is_not_set_up_is_refused(gateway: Gateway) -> None:
     assert gateway.member.post(BEGIN, {"method": "totp", "purpose": "peer.export"}).status_code == 409
-    gateway.member.post(TOTP)
+    totp(gateway.member)
     assert complete(gateway.member, method="totp", code="000000").status_code == 409
 
 
@@ -152,35 +158,64 @@ def test_agents_have_no_factors(gateway: Gateway) -> None:
 # -- enrolling and removing
 
 
+def test_a_key_alone_neither_begins_nor_confirms_a_second_factor(gateway: Gateway) -> None:
+    for headers in ({}, {"X-Auth-Confirm": "wrong"}):
+        refused = gateway.member.post(TOTP, headers=headers)
+        assert (refused.status_code, refused.json()["title"]) == (403, "step-up required")
+    assert gateway.services.state.humans[gateway.member.id].totp_secret is None
+    secret = str(done(totp(gateway.member), 201)["secret"])
+    refused = gateway.member.post(TOTP, {"code": code(gateway, secret)})
+    assert (refused.status_code, refused.json()["title"]) == (403, "step-up required")
+    assert done(gateway.member.get("/v1/auth/me"), 200)["totp_enabled"] is False
+    proof = done(complete(gateway.member, method="password", password=gateway.member.password, purpose="totp.enrol"), 200)
+    done(gateway.member.post(TOTP, {"code": code(gateway, secret)}, {"X-Auth-Confirm": proof["token"]}), 200)
+
+
+def test_who_has_no_password_enrols_no_second_factor(gateway: Gateway) -> None:
+    person = replace(gateway.services.state.humans[gateway.member.id], password_hash=None)
+    gateway.services.state.put_human(person)
+    for headers in ({}, {"X-Auth-Confirm": ""}, {"X-Auth-Confirm": gateway.member.password}):
+        refused = gateway.member.post(TOTP, headers=headers)
+        assert (refused.status_code, "claim the account first" in refused.json()["detail"]) == (403, True)
+
+
+def test_wrong_passwords_of_strangers_do_not_use_up_the_guesses_of_who_is_signed_in(gateway: Gateway) -> None:
+    guess = {"email": gateway.member.email, "password": "a wrong password"}
+    assert [gateway.http.post("/v1/auth/token", json=guess).status_code for _ in range(11)] == [401] * 10 + [429]
+    secret = enrol(gateway, gateway.member)
+    assert complete(gateway.member, method="password", password=gateway.member.password).status_code == 200
+    assert complete(gateway.member, method="totp", code=code(gateway, secret)).status_code == 200
+
+
 def test_a_second_factor_counts_only_once_it_is_confirmed(gateway: Gateway) -> None:
-    made = done(gateway.member.post(TOTP), 201)
+    made = done(totp(gateway.member), 201)
     assert set(made) == {"secret", "uri"}
     assert made["uri"].startswith("otpauth://totp/Peergate:")
     assert done(gateway.member.get("/v1/auth/me"), 200)["totp_enabled"] is False
-    assert gateway.member.post(TOTP, {"code": "000000"}).status_code == 403
+    assert totp(gateway.member, {"code": "000000"}).status_code == 403
     assert done(gateway.member.get("/v1/auth/me"), 200)["totp_enabled"] is False
-    assert done(gateway.member.post(TOTP, {"code": code(gateway, made["secret"])}), 200) == {"totp_enabled": True}
+    assert done(totp(gateway.member, {"code": code(gateway, made["secret"])}), 200) == {"totp_enabled": True}
     assert done(gateway.member.get("/v1/auth/me"), 200)["totp_enabled"] is True
 
 
 def test_the_code_that_confirmed_is_used_up(gateway: Gateway) -> None:
-    secret = str(done(gateway.member.post(TOTP), 201)["secret"])
+    secret = str(done(totp(gateway.member), 201)["secret"])
     shown = code(gateway, secret)
-    done(gateway.member.post(TOTP, {"code": shown}), 200)
+    done(totp(gateway.member, {"code": shown}), 200)
     assert complete(gateway.member, method="totp", code=shown).status_code == 403
 
 
 def test_beginning_again_replaces_a_secret_that_waits_and_never_one_that_counts(gateway: Gateway) -> None:
-    first = str(done(gateway.member.post(TOTP), 201)["secret"])
-    second = str(done(gateway.member.post(TOTP), 201)["secret"])
-    assert gateway.member.post(TOTP, {"code": code(gateway, first)}).status_code == 403
-    done(gateway.member.post(TOTP, {"code": code(gateway, second)}), 200)
-    assert gateway.member.post(TOTP).status_code == 409
+    first = str(done(totp(gateway.member), 201)["secret"])
+    second = str(done(totp(gateway.member), 201)["secret"])
+    assert totp(gateway.member, {"code": code(gateway, first)}).status_code == 403
+    done(totp(gateway.member, {"code": code(gateway, second)}), 200)
+    assert totp(gateway.member).status_code == 409
     assert gateway.services.state.humans[gateway.member.id].totp_secret == second
 
 
 def test_a_code_with_nothing_to_confirm_is_a_conflict(gateway: Gateway) -> None:
-    assert gateway.member.post(TOTP, {"code": "000000"}).status_code == 409
+    assert totp(gateway.member, {"code": "000000"}).status_code == 409
 
 
 def test_confirming_ends_proofs_that_were_given_without_it(gateway: Gateway) -> None:
@@ -204,7 +239,7 @@ def test_a_second_factor_is_removed_only_with_a_fresh_code_of_its_own(gateway: G
 
 
 def test_what_was_never_confirmed_is_removed_without_a_code(gateway: Gateway) -> None:
-    gateway.member.post(TOTP)
+    totp(gateway.member)
     assert [gateway.member.delete(TOTP).status_code for _ in range(2)] == [204, 204]
     assert gateway.services.state.humans[gateway.member.id].totp_secret is None
 
@@ -216,6 +251,7 @@ def test_enrolling_and_removing_are_audited_without_the_secret(gateway: Gateway)
         lambda rows: rows.all("SELECT action, principal_id, resource_id FROM log WHERE action LIKE 'totp.%' ORDER BY seq")
     )
     assert rows == [
+        ("totp.started", gateway.member.id, gateway.member.id),
         ("totp.enrolled", gateway.member.id, gateway.member.id),
         ("totp.removed", gateway.member.id, gateway.member.id),
     ]

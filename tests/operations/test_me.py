@@ -204,3 +204,21 @@ def test_nobody_sees_the_reads_of_another(gateway: Gateway) -> None:
         assert done(client.get("/v1/me/readers"), 200) == {"readers": []}
     assert agent.get("/v1/me/reads").status_code == 403
     assert agent.get("/v1/me/readers").status_code == 403
+
+
+def test_the_owner_who_asks_an_agent_to_ask_is_a_read_without_an_agent(gateway: Gateway) -> None:
+    a = gateway.agent("a")
+    peer = gateway.peer(observers=[a])
+    learn(a, peer, 3)
+    done(gateway.owner.post(fact_path(peer, rest="/ask-me"), {"agent_id": a.id}), 200)
+    [asked] = [read for read in reads(gateway) if read["kind"] == "ask_me"]
+    assert (asked["user_id"], asked["agent_id"]) == (gateway.owner.id, None)
+
+
+def test_a_guess_from_another_organisation_is_not_among_the_reads(gateway: Gateway) -> None:
+    peer = gateway.peer()
+    before = done(gateway.member.get("/v1/me/reads"), 200)["total"]
+    stranger = gateway.agent(by=gateway.other_owner)
+    for client in (gateway.other_owner, stranger):
+        assert client.get(f"/v1/peers/{peer['id']}/context").status_code == 404
+    assert done(gateway.member.get("/v1/me/reads"), 200)["total"] == before

@@ -503,3 +503,98 @@ def test_what_a_platform_does_is_audited_by_ids(gateway: Gateway, platform: Plat
         "peer.archived",
     ]
     assert "canary" not in str(stored(gateway, "SELECT details FROM log"))
+
+
+def test_another_application_does_not_get_a_person_who_has_not_claimed_the_account(gateway: Gateway, platform: Platform) -> None:
+    made = done(platform.bootstrap(platform.connect()["connection_id"]), 201)
+    other = platform_of(gateway, gateway.owner, "other")
+    refused = other.app.post("/v1/platform/users/upsert", {"email": "new@people.example"})
+    assert (refused.status_code, refused.json()["link_required"]["status"]) == (409, "link_required")
+    assert platform.connect()["connection_id"] == made["connection_id"]
+    platform.person(made["claim_token"])
+    connected = done(other.app.post("/v1/platform/users/upsert", {"email": "new@people.example"}), 200)
+    taken = done(other.bootstrap(connected["connection_id"]), 201)["claim_token"]
+    chosen = {"claim_token": taken, "password": "chosen by the other one"}
+    assert gateway.http.post("/v1/auth/claim", json=chosen).status_code == 401
+
+
+def test_a_connection_of_another_application_sets_no_first_password(gateway: Gateway, platform: Platform) -> None:
+    state, first = gateway.services.state, platform.connect()
+    other = platform_of(gateway, gateway.owner, "other")
+    link = done(other.app.post("/v1/platform/users/upsert", {"email": gateway.member.email}), 200)
+    later = state.connections[first["connection_id"]].created_at + timedelta(seconds=1)
+    moved = replace(state.connections[link["connection_id"]], user_id=first["user_handle"], created_at=later)
+    state.put_connection(moved)
+    token = done(other.bootstrap(moved.id), 201)["claim_token"]
+    body = {"claim_token": token, "password": "chosen by the other one"}
+    assert gateway.http.post("/v1/auth/claim", json=body).status_code == 401
+    assert state.humans[first["user_handle"]].password_hash is None
+
+
+def test_whoever_was_given_a_role_gets_no_first_password_from_a_platform(gateway: Gateway, platform: Platform) -> None:
+    made = done(platform.bootstrap(platform.connect()["connection_id"]), 201)
+    person = gateway.services.state.connections[made["connection_id"]].user_id
+    done(gateway.owner.patch(f"/v1/org/members/{person}", {"role": "owner"}), 200)
+    assert stored(gateway, "SELECT count(*) FROM claims") == [(0,)]
+    again = done(platform.app.post(f"/v1/platform/connections/{made['connection_id']}/reissue-claim"), 200)
+    for token in (made["claim_token"], again["claim_token"]):
+        body = {"claim_token": token, "password": "chosen by the platform"}
+        assert gateway.http.post("/v1/auth/claim", json=body).status_code == 401
+    assert gateway.services.state.humans[person].password_hash is None
+    done(gateway.owner.patch(f"/v1/org/members/{person}", {"role": "member"}), 200)
+    assert gateway.http.post("/v1/auth/claim", json=body).status_code == 401
+
+
+def test_a_key_that_was_rotated_is_refused_and_the_new_one_reaches_the_same_connections(
+    gateway: Gateway, platform: Platform
+) -> None:
+    connection = f"/v1/platform/connections/{platform.connect()['connection_id']}"
+    path = f"/v1/org/platform-apps/{platform.app.id}"
+    made = done(gateway.admin.post(f"{path}/rotate-key"), 200)
+    assert made == {"app": done(gateway.owner.get("/v1/org/platform-apps"), 200)["apps"][0], "api_key": made["api_key"]}
+    assert platform.app.get(connection).status_code == 401
+    assert Client(gateway.http, platform.app.id, made["api_key"]).get(connection).status_code == 200
+    restart(gateway)
+    assert replace(platform.app, http=gateway.http).get(connection).status_code == 401
+    assert Client(gateway.http, platform.app.id, made["api_key"]).get(connection).status_code == 200
+    assert actions(gateway).count("platform.key_rotated") == 1
+
+
+def test_an_application_that_was_removed_is_gone_with_its_key_and_its_connections(gateway: Gateway, platform: Platform) -> None:
+    made = done(platform.bootstrap(platform.connect()["connection_id"]), 201)
+    pending = platform.connect("second@people.example")["connection_id"]
+    other = platform_of(gateway, gateway.owner, "other")
+    kept = other.connect(gateway.member.email)["connection_id"]
+    buyer = Client(gateway.http, made["summary"]["agent_id"], made["summary"]["agent_api_key"])
+    assert gateway.owner.delete(f"/v1/org/platform-apps/{platform.app.id}").status_code == 204
+    assert platform.app.post("/v1/platform/users/upsert", {"email": "a@b.example"}).status_code == 401
+    assert [app["slug"] for app in done(gateway.owner.get("/v1/org/platform-apps"), 200)["apps"]] == ["other"]
+    assert buyer.get(f"/v1/peers/{made['summary']['peer_id']}").status_code == 403
+    body = {"claim_token": made["claim_token"], "password": "a long enough password"}
+    assert gateway.http.post("/v1/auth/claim", json=body).status_code == 401
+    for _ in range(2):
+        links = gateway.services.state.connections
+        assert {found: links[found].status for found in (made["connection_id"], pending, kept)} == {
+            made["connection_id"]: "disconnected",
+            pending: "disconnected",
+            kept: "pending",
+        }
+        assert gateway.owner.delete(f"/v1/org/platform-apps/{platform.app.id}").status_code == 404
+        restart(gateway)
+        gateway.owner = replace(gateway.owner, http=gateway.http)
+    assert actions(gateway).count("platform.disconnected") == 2
+    assert actions(gateway).count("platform.app_removed") == 1
+
+
+def test_who_does_not_register_applications_ends_none_and_foreign_ones_are_unknown(gateway: Gateway, platform: Platform) -> None:
+    for method, suffix in (("DELETE", ""), ("POST", "/rotate-key")):
+        path = f"/v1/org/platform-apps/{platform.app.id}{suffix}"
+        for caller in (gateway.member, gateway.security, gateway.auditor, gateway.agent(), platform.app):
+            assert caller.request(method, path).status_code == 403
+        answers = []
+        for found_id in (platform.app.id, ABSENT, "no-id"):
+            answer = gateway.other_owner.request(method, f"/v1/org/platform-apps/{found_id}{suffix}")
+            headers = {name: value for name, value in answer.headers.items() if name != "x-request-id"}
+            answers.append((answer.status_code, answer.content, headers))
+        assert answers[0][0] == 404
+        assert answers[0] == answers[1] == answers[2]

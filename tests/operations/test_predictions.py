@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
+from gateway.model.grant import Session
 from tests.builders import Gateway, done
 from tests.operations.peer_acts import KEY, NO_HISTORY, REFUND, decide, fact_path, learn, path, predict
 
@@ -51,7 +53,7 @@ def test_the_whole_answer(gateway: Gateway) -> None:
         "reasoning": "All comparable requests were approved so far (6).",
         "suggest_auto": False,
         "blocked_reason": "no_matching_rule",
-        "next": "ask a human with request_approval",
+        "next": "ask a human: POST /v1/approvals/request",
         "understood": {
             "action_type": "refund.create",
             "amount_usd": "5",
@@ -238,7 +240,11 @@ def test_each_prediction_leaves_its_decisions_and_nothing_of_the_payload(gateway
 def test_a_person_learns_nothing_of_an_agent_that_neither_observes_them_nor_is_theirs(gateway: Gateway) -> None:
     peer = gateway.peer()
     rules = {"rules": [{"action_type": "refund.create", "mode": "allow", "require_for_amount_above_usd": "20"}]}
-    strange, listed, own = gateway.agent(policy=rules), gateway.agent(policy=rules), gateway.agent(policy=rules, by=gateway.member)
+    strange, listed, own = (
+        gateway.agent(policy=rules),
+        gateway.agent(policy=rules),
+        gateway.agent(policy=rules, by=gateway.member),
+    )
     done(gateway.owner.put(f"/v1/peers/{peer['id']}/observers", {"observers": [{"agent_id": listed.id}]}), 200)
     body = {"action_type": "refund.create", "effective_risk_tier": 1, "payload": {"amount_usd": "5"}}
 
@@ -249,3 +255,26 @@ def test_a_person_learns_nothing_of_an_agent_that_neither_observes_them_nor_is_t
     assert [ask(agent.id) for agent in (listed, own, strange)] == [(200, True), (200, True), (400, None)]
     unknown = gateway.member.post(f"/v1/peers/{peer['id']}/predict-approval", {**body, "agent_id": gateway.other_owner.id})
     assert unknown.status_code == 400
+
+
+@pytest.mark.parametrize("audit", ["durable", "relaxed"])
+def test_a_prediction_that_is_run_again_is_recorded_once_and_each_decision_of_it(
+    gateway: Gateway, audit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = gateway.agent("a")
+    peer = gateway.peer(observers=[agent])
+    object.__setattr__(gateway.services.settings, "audit", audit)
+    access = gateway.services.access
+    inner, asked = access.stands, []
+
+    def stands_the_second_time(session: Session, now: datetime) -> bool:
+        asked.append(now)
+        return len(asked) > 1 and inner(session, now)
+
+    monkeypatch.setattr(access, "stands", stands_the_second_time)
+    predict(agent, peer)
+    monkeypatch.undo()
+    done(gateway.owner.post("/v1/agents", {"name": "another"}), 201)  # what was only handed over is written before this
+    sql = "SELECT action FROM log WHERE principal_id = $1 AND action IN ('peer.predict', 'peer.predicted') ORDER BY seq"
+    found = gateway.services.database.read_sync(lambda rows: rows.all(sql, agent.id))
+    assert found == [("peer.predict",), ("peer.predict",), ("peer.predicted",)]

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import threading
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from gateway.model.grant import Grant
+from gateway.model.records import Peer
+from gateway.store import erasure
+from gateway.store.rows import Rows
+from gateway.store.writer import Unit
 from tests.builders import Gateway, done
 from tests.operations.peer_acts import KEY, context, fact_path, facts, learn, path, post, predict, proof
 
@@ -289,3 +297,37 @@ def test_an_event_for_a_peer_that_is_gone_is_for_nobody(gateway: Gateway) -> Non
     agent, peer = full(gateway)
     done(gateway.member.delete(path(peer, "/data"), proof(gateway.member)), 200)
     assert post(agent, peer).status_code == 404
+
+
+def test_the_record_of_asking_every_time_names_the_agent(gateway: Gateway) -> None:
+    agent = gateway.agent("a")
+    peer = gateway.peer(observers=[agent])
+    learn(agent, peer, 3, payload=SMALL)
+    done(gateway.member.post(fact_path(peer, SMALL_KEY, "/ask-me"), {"agent_id": agent.id}), 200)
+    [(details,)] = rows(gateway, "SELECT details FROM log WHERE action = 'peer.ask_me'")
+    assert json.loads(details)["agent_id"] == agent.id
+
+
+def test_an_export_is_read_beside_the_writer_and_recorded_once_with_its_answer(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, peer = full(gateway)
+    threads: list[str] = []
+    export = erasure.export_person
+
+    def watched(held: Rows, grant: Grant[Peer]) -> erasure.PersonData:
+        threads.append(threading.current_thread().name)
+        # Something else that the decision rests on changes meanwhile, once.
+        if len(threads) == 1:
+            change = Unit(lambda tx: tx.after_commit(lambda: tx.state.put_peer(replace(grant.target, archived=True))), solo=True)
+            gateway.services.database.write(change).result()
+        return export(held, grant)
+
+    monkeypatch.setattr(erasure, "export_person", watched)
+    exported = done(gateway.member.request("GET", path(peer, "/export"), headers=proof(gateway.member)), 200)
+    assert [name[:12] for name in threads] == ["store-reader"] * 2
+    [(details,)] = rows(gateway, "SELECT details FROM log WHERE action = 'peer.exported'")
+    counted = json.loads(details)
+    assert (counted["facts"], counted["observations"]) == (len(exported["facts"]), len(exported["raw_observations"]))
+    [(first,), (last,)] = rows(gateway, "SELECT id FROM log WHERE action = 'peer.export' ORDER BY seq")
+    assert (counted["decision_id"] == last, first != last) == (True, True)

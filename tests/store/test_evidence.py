@@ -32,7 +32,9 @@ def test_a_row_is_read_as_it_was_written(gateway: Gateway) -> None:
     which = DecisionFilter(principal="crafted")
     [read], total = gateway.services.database.read_sync(lambda rows: evidence.decisions(rows, grant, which, limit=5, offset=0))
     expected = {field.name: getattr(written, field.name) for field in fields(Logged) if field.name not in ("seq", "hash")}
-    assert read == Logged(seq=read.seq, hash=read.hash, **{**expected, "policies": list(written.policies), "slices": list(written.slices)})
+    assert read == Logged(
+        seq=read.seq, hash=read.hash, **{**expected, "policies": list(written.policies), "slices": list(written.slices)}
+    )
     assert total == 1
 
 
@@ -71,7 +73,9 @@ def test_a_walk_in_pages_counts_all_of_them_and_trusts_no_stored_hash_in_between
     grant = gateway.services.access.authorize(Session(OPERATOR, "request", START), "admin.verify", Installation())
     end = read(lambda rows: evidence.chain_end(rows, grant))
     first = read(lambda rows: evidence.verify_on(rows, grant, None, end - 3))
-    assert read(lambda rows: evidence.verify_on(rows, grant, first, 3)) == read(lambda rows: evidence.verify_on(rows, grant, None, end))
+    assert read(lambda rows: evidence.verify_on(rows, grant, first, 3)) == read(
+        lambda rows: evidence.verify_on(rows, grant, None, end)
+    )
     # Everything up to here is written anew, and the row after it is linked to that: only the head of the page before tells.
     forged = "0" * 64
     tamper(gateway, ids[2], f"hash = '{forged}'")

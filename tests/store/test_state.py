@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.model.records import Credential, Observer, Org, OrgSettings, PlatformApp, PlatformTemplate
 from gateway.store.state import State
-from tests.world import HOME, HOUR, NOW, a_connection, a_human, a_peer, an_agent, an_entry
+from tests.world import HOME, HOUR, NOW, ROOT, a_connection, a_human, a_peer, an_agent, an_entry
 
 
 def a_key(key_id: str, holder: str = "h", secret: str = "hash") -> Credential:
@@ -286,3 +288,62 @@ class Lists(RuleBasedStateMachine):
 
 Lists.TestCase.settings = settings(max_examples=50, deadline=None)
 test_lists_and_what_an_agent_observes_agree = Lists.TestCase
+
+
+def test_the_peers_about_a_person_are_found_by_their_name_and_by_their_connections() -> None:
+    state = State()
+    for human in ("h", "g"):
+        state.put_human(a_human(human))
+    state.put_connection(a_connection("c", user="h"))
+    state.put_connection(a_connection("c", user="g"))
+    state.put_connection(a_connection("d", user="h"))
+    late = a_peer("a", "h", created_at=NOW + HOUR, connection_id="d")
+    linked = a_peer("z", "d", peer_type="platform_connection", connection_id="d")
+    for peer in (late, linked, a_peer("b", "g"), a_peer("away", "h", org_id="away")):
+        state.put_peer(peer)
+    assert state.peers_about("h") == [linked, late]
+    moved = replace(linked, connection_id="c")
+    state.put_peer(moved)
+    assert (state.peers_about("h"), state.peers_about("g")) == ([late], [state.peers["b"], moved])
+    state.drop_peer("a")
+    assert (state.peers_about("h"), state.peers_about("nobody")) == ([], [])
+
+
+def test_the_lists_that_name_an_agent_are_found_whether_or_not_a_lease_has_ended() -> None:
+    state = State()
+    for peer in ("q", "p", "r"):
+        state.put_peer(a_peer(peer, peer))
+    state.put_observers("q", [an_entry("q", "a")])
+    state.put_observers("p", [an_entry("p", "a", NOW - HOUR), an_entry("p", "b")])
+    assert (state.lists_naming("a"), state.lists_naming("b"), state.lists_naming("c")) == (["p", "q"], ["p"], [])
+
+
+def test_members_come_oldest_first() -> None:
+    state = State()
+    newer, older, away = a_human("a", created_at=NOW + HOUR), a_human("b"), a_human("c", org_id="away")
+    for human in (newer, older, away):
+        state.put_human(human)
+    assert state.members_of(HOME) == [older, newer]
+
+
+def test_a_table_is_walked_in_place_by_the_writer_only() -> None:
+    """Anybody else walks over a copy made in one step: the table may change under them, which raises an error."""
+    found = []
+    for file in sorted((ROOT / "gateway").rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        copied = [
+            node.args[0]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "list" and node.args
+        ]
+        walks = [node.iter for node in ast.walk(tree) if isinstance(node, ast.For | ast.comprehension)]
+        calls = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and re.search(r"\.(values|items|keys)$", ast.unparse(node.func))
+        ]
+        for node in (*walks, *calls):
+            table = re.fullmatch(r"(?:(.*)\.)?_?state\.(\w+)(\.(values|items|keys)\(\))?", ast.unparse(node))
+            if table and table[1] != "tx" and table[2] in vars(State()) and node not in copied:
+                found.append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    assert found == []
