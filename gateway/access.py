@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar, cast
-from zoneinfo import ZoneInfo
 
 from gateway.errors import Forbidden, NotFound
 from gateway.model.caller import Caller
 from gateway.model.decision import DenyKind, Query, Reason, Verdict
-from gateway.model.entity import Entity, EntityUid, Value
+from gateway.model.entity import Entity, EntityUid
 from gateway.model.evidence import LogRow
 from gateway.model.grant import Basis, Grant, Session
 from gateway.model.ids import new_id
 from gateway.model.proposal import Proposal
 from gateway.model.records import Org
-from gateway.policy.context import Context
+from gateway.moment import Moment, Moments
 from gateway.policy.engine import PolicyEngine, one_reason
 from gateway.policy.slice import Slice
 from gateway.store.entities import Compiler, Missing, Target, proposal_entity, uid_of
@@ -29,8 +28,6 @@ K = TypeVar("K", bound=Target)
 
 #: Compiled slices kept for the (principal, resource) pairs asked about last; one is some kilobytes.
 CACHED_SLICES = 16_384
-#: Moments kept, one a minute and time zone.
-CACHED_MOMENTS = 64
 NO_POLICY_PERMITS = "no policy permits this"
 
 
@@ -64,14 +61,6 @@ class _Compiled:
 
 
 @dataclass(frozen=True, slots=True)
-class _Moment:
-    """The context of the decisions of one minute, as Cedar takes it and as the log shows it."""
-
-    context: Context
-    shown: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
 class _Question:
     """One question to the engine and all that its record needs. Asked over the last of `slices`, which holds the others."""
 
@@ -79,7 +68,7 @@ class _Question:
     principal: Caller
     target: Target | None
     query: Query
-    moment: _Moment
+    moment: Moment
     compiled: _Compiled
     slices: tuple[Slice, ...]
 
@@ -96,7 +85,7 @@ class Access:
         self._state = state
         self._compiler = Compiler(state)
         self._slices: OrderedDict[tuple[EntityUid, EntityUid, bool], _Compiled] = OrderedDict()
-        self._moments: dict[tuple[str, datetime], _Moment] = {}
+        self._moments = Moments(state)
 
     def authorize(self, session: Session, action: str, target: T | Missing, *, hide: bool = False) -> Grant[T]:
         """Decide `action` on `target` for the session's caller.
@@ -192,13 +181,13 @@ class Access:
         authority = self._compiled(principal, None, session.now)
         entity = proposal_entity(proposal, principal.org_id, person_paused=person_paused)
         slices = (authority.slice, self.engine.extend(authority.slice, entity))
-        moment = self._moment(principal.org_id, session.now)
+        moment = self._moments.at(principal.org_id, session.now)
         query = Query(principal.uid, action, entity.uid, moment.context)
         return self._answer(_Question(session, principal, None, query, moment, authority, slices))
 
     def _question(self, session: Session, principal: Caller, action: str, target: Target) -> _Question:
         compiled = self._compiled(principal, target, session.now)
-        moment = self._moment(principal.org_id, session.now)
+        moment = self._moments.at(principal.org_id, session.now)
         query = Query(principal.uid, action, uid_of(target), moment.context)
         return _Question(session, principal, target, query, moment, compiled, (compiled.slice,))
 
@@ -270,29 +259,6 @@ class Access:
                 Basis(row, principal, target, kept, compiled.entities, compiled.valid_from, compiled.valid_until)
             )
         return row
-
-    def _moment(self, org_id: str, now: datetime) -> _Moment:
-        """The moment of a decision: `now` in whole minutes and the clock on the organisation's wall."""
-        org = self._state.orgs.get(org_id)
-        zone = org.settings.time_zone if org is not None else "UTC"
-        minute = now.replace(second=0, microsecond=0)
-        moment = self._moments.get((zone, minute))
-        if moment is None:
-            if len(self._moments) >= CACHED_MOMENTS:
-                self._moments.clear()
-            moment = self._moments[zone, minute] = _read_clock(minute, ZoneInfo(zone))
-        return moment
-
-
-def _read_clock(minute: datetime, zone: ZoneInfo) -> _Moment:
-    local = minute.astimezone(zone)
-    clock: Mapping[str, Value] = {
-        "minute": local.hour * 60 + local.minute,
-        "weekday": local.isoweekday(),
-        "date": local.date().isoformat(),
-    }
-    shown = {"now": minute.strftime("%Y-%m-%dT%H:%M:%SZ"), "clock": clock}
-    return _Moment(Context({"now": minute, "clock": clock}), shown)
 
 
 def _within(now: datetime, since: datetime, until: datetime | None) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gateway import access as door
+from gateway import moment
 from gateway.errors import Forbidden, NotFound
 from gateway.model.decision import DenyKind
 from gateway.model.evidence import LogRow
@@ -502,7 +503,7 @@ def test_seconds_never_reach_a_policy(world: World) -> None:
 def test_only_so_many_moments_are_kept(world: World) -> None:
     for minutes in range(200):
         reads(world, NOW + timedelta(minutes=minutes))
-        assert len(world.access._moments) <= door.CACHED_MOMENTS
+        assert len(world.access._moments._kept) <= moment.CACHED_MOMENTS
 
 
 def test_an_organisation_that_vanished_has_the_clock_of_utc_and_grants_nothing(world: World) -> None:

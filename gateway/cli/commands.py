@@ -12,7 +12,7 @@ SINCE = Argument("from", "from this RFC 3339 time", "query")
 UNTIL = Argument("to", "before this RFC 3339 time", "query")
 BUDGET = Argument("budget", "characters at most (2000)", "query", kind=int)
 CONFIRM = Argument("confirm", "a rat_ token; a password is asked for, or taken from PEERGATE_CONFIRM", "confirm")
-PASSWORD = replace(CONFIRM, help="the account password; it is asked for, or taken from PEERGATE_CONFIRM")
+PASSWORD = replace(CONFIRM, help="a rat_ token for totp.enrol; the account password is asked for, or taken from PEERGATE_CONFIRM")
 RULES = Argument("action_approval_policy", "its written rules, as JSON or @file", "json", flagged="--rules")
 PAYLOAD = Argument("payload", "the payload, as a JSON object or @file", "json")
 REASON = Argument("reason", "why")
@@ -38,7 +38,7 @@ SUPPRESS = Argument("suppress", "true: do not learn this again", "query", choice
 DECISION = Argument("decision", "your answer", required=True, choices=("approve", "reject"))
 CODE = Argument("code", "six digits of the authenticator app")
 DRY_RUN = Argument("dry_run", "true: report what would change, change nothing", "json")
-PURPOSES = ("peer.export", "peer.erase", "approval.decide", "policy.update", "totp.enrol")
+PURPOSES = ("peer.export", "peer.erase", "approval.decide", "policy.update")
 
 AGENTS: tuple[Command, ...] = (
     command("agent list", "GET /v1/agents", "list agents", rows="agents", columns="id name is_active created_at"),

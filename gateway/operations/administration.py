@@ -36,6 +36,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Steps = Callable[[str], None]
 BACKUPS = "backups"
+NO_BACKUP = "no backup was made"
 #: Rows of the log that are verified before other reads get their turn.
 ROWS_A_TURN = 5_000
 
@@ -157,6 +158,7 @@ async def backup_now(call: Call) -> Reply:
     """Copy the data directory to a new place inside it."""
     grant = call.access.authorize(call.session, "admin.backup", Installation())
     directory = call.services.settings.data / BACKUPS
+    await _file_work(NO_BACKUP, directory.mkdir, mode=0o700, exist_ok=True)
     target = directory / f"{call.now:%Y%m%dT%H%M%SZ}-{new_id()[:8]}"
     try:
         await _backup(call.services, grant, target, _silent)
@@ -192,15 +194,13 @@ async def verify_now(call: Call) -> Reply:
 
 async def _backup(services: Services, grant: Grant[Any], target: Path, progress: Steps) -> dict[str, int]:
     await _settle(services, grant)
-    counts = await _file_work("no backup was made", _copy, services, target, progress)
+    counts = await _file_work(NO_BACKUP, _copy, services, target, progress)
     await _settle(services, grant, grant.audit("admin.backed_up", {}))
     return counts
 
 
 def _copy(services: Services, target: Path, progress: Steps) -> dict[str, int]:
     """Copy the store and its keys; without its keys a copy could not be served."""
-    if target.parent.name == BACKUPS:
-        target.parent.mkdir(mode=0o700, exist_ok=True)
     counts = copy_store(services.database, target, progress)
     try:
         services.authenticator.signer.copy_to(target)

@@ -10,11 +10,11 @@ HEAD = """# The HTTP API
 
 Generated from the table of operations; a test says when it is stale. Bodies and answers are JSON; errors are problem details
 with a string `detail`. Paths, field names and the prefixes of keys (`1ck_` of a person, `ocv_` of an agent, `plt_` of a platform)
-follow a published wire, so that its clients work here unchanged; some fields of an agent (`shroud_enabled`, `vault_ids`, …) are kept
-and answered for them and mean nothing to this gateway.
+follow a published wire, so that its clients work here unchanged; some fields of an agent (`shroud_enabled`, `vault_ids`, …) are
+kept and answered for them and mean nothing to this gateway.
 
-*Actions* are what Cedar is asked; their permits are in `policies/`, one file an action. *Strict* operations refuse members they do
-not know; the others ignore them, because published clients send extras.
+*Actions* are what Cedar is asked; their permits are in `policies/`, one file an action. *Strict* operations refuse members they
+do not know; the others ignore them, because published clients send extras.
 """
 
 

@@ -32,7 +32,7 @@ LOCAL = {
 PROGRAMS = "for programs that hold a key: the command line shows it as it is"
 OLDER = "an older address of an operation that has a command"
 PLATFORMS = "called by the server of a platform"
-SET_UP = "a platform is set up once, from what its developer keeps"
+SET_UP = "a platform is set up over HTTP, by whoever develops it"
 #: Operations that no command asks, each with why.
 WITHOUT_COMMAND = {
     "session.sign_in": PROGRAMS,
@@ -43,12 +43,15 @@ WITHOUT_COMMAND = {
     "session.end": "commands hold a key and no token; `key revoke` ends that",
     "me.read": "`login` asks it",
     "me.reauth_begin": "the two methods are in the help of `--confirm`",
+    "me.change_password": "a password does not belong on a command line",
     "approval.request_alias": OLDER,
     "approval.status": OLDER,
     "approval.approve": OLDER,
     "approval.deny": OLDER,
     "platform_app.list": SET_UP,
     "platform_app.create": SET_UP,
+    "platform_app.rotate_key": SET_UP,
+    "platform_app.delete": SET_UP,
     "platform_template.list": SET_UP,
     "platform_template.create": SET_UP,
     "platform.upsert_user": PLATFORMS,

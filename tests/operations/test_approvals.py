@@ -267,7 +267,10 @@ def test_an_agent_decides_nothing_and_reaches_only_its_own(gateway: Gateway) -> 
     assert other.post(f"{path}/cancel").status_code == 403
     assert done(other.get("/v1/approvals"), 200) == {"approvals": [], "total": 0}
     assert done(agent.get(f"{path}/status"), 200) == {"status": "pending", "expires_at": "2026-03-11T10:00:00Z"}
-    assert gateway.owner.get(f"{path}/status").status_code == 403
+    unknown = gateway.owner.get(f"/v1/approvals/{ABSENT}/status")
+    for human in (gateway.owner, gateway.auditor):
+        refused = human.get(f"{path}/status")
+        assert (refused.status_code, refused.content) == (404, unknown.content)
 
 
 @pytest.mark.parametrize("suffix", ["", "/status", "/decide", "/approve", "/deny", "/cancel"])

@@ -210,3 +210,14 @@ def test_without_a_start_the_newest_rows_are_verified(gateway: Gateway) -> None:
 def test_a_window_that_cannot_be_read_is_refused_by_name(gateway: Gateway, query: dict[str, object]) -> None:
     answer = gateway.auditor.get("/v1/audit/verify", **query)
     assert (answer.status_code, list(answer.json()["fields"])) == (400, list(query))
+
+
+def test_an_agent_is_not_told_whether_its_events_were_learned_from(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    peer = gateway.peer(observers=[agent])
+    path = f"/v1/peers/{peer['id']}"
+    done(gateway.member.put(f"{path}/pause", {"reading": False, "learning": True}), 200)
+    content = {"action": "ticket.close", "decision": "approved"}
+    done(agent.post(f"{path}/events", {"event_type": "approval", "content": content}), 201)
+    [event] = done(agent.get("/v1/audit/events", action="peer.event_recorded"), 200)["events"]
+    assert event["details"].keys() == {"peer_id", "event_id", "event_type", "decision_id", "request_id"}

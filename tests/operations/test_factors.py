@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,7 +10,11 @@ from typing import Any
 import pyotp
 import pytest
 
+from gateway.errors import Unauthenticated
 from gateway.model.grant import Session
+from gateway.operations.call import Call
+from gateway.operations.confirmation import confirm
+from gateway.operations.fields import Fields
 from gateway.store.humans import use_totp
 from gateway.store.writer import Unit
 from tests.builders import Client, Gateway, done
@@ -266,3 +271,13 @@ def test_no_answer_shows_the_secret_after_enrolment(gateway: Gateway) -> None:
         gateway.member.get("/v1/auth/api-keys"),
     ):
         assert secret not in answer.text
+
+
+def test_a_human_who_was_removed_meanwhile_confirms_nothing(gateway: Gateway) -> None:
+    session = Session(
+        gateway.services.authenticator.authenticate(gateway.member.key, gateway.clock.now), "request", gateway.clock.now
+    )
+    call = Call(gateway.services, session, {}, Fields({}), Fields({}), {"x-auth-confirm": gateway.member.password})
+    done(gateway.owner.delete(f"/v1/org/members/{gateway.member.id}"), 204)
+    with pytest.raises(Unauthenticated):
+        asyncio.run(confirm(call, "peer.export", totp="no"))

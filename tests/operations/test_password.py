@@ -24,7 +24,8 @@ def test_a_member_replaces_the_password_that_was_handed_to_them(gateway: Gateway
     member = gateway.member
     token = Client(gateway.http, member.id, done(sign_in(gateway, member, member.password), 200)["access_token"])
     proof = done(
-        member.post("/v1/auth/reauth/complete", {"method": "password", "purpose": "peer.export", "password": member.password}), 200
+        member.post("/v1/auth/reauth/complete", {"method": "password", "purpose": "peer.export", "password": member.password}),
+        200,
     )["token"]
     peer = gateway.peer(member)
     assert change(member, member.password).status_code == 204

@@ -102,7 +102,7 @@ BODIES: dict[str, dict[str, object]] = {
 
 #: Fields of another way of asking than the sample's: one setting by its name, and a change that an approval let through.
 OTHERWISE = {
-    "settings.update": {"key", "value", "approval_id"},
+    "settings.update": {"key", "value"},
     "agent.update": {"approval_id"},
     "agent.create_child": {"approval_id"},
 }

@@ -193,11 +193,11 @@ def test_what_is_not_http_is_a_400_and_closed(server: Process, sent: bytes) -> N
 
 
 def test_a_body_over_the_limit_is_answered_before_it_ends(server: Process) -> None:
-    head = b"POST /v1/peers HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer %b\r\n" % server.key.encode()
+    head = b"POST /v1/agents HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer %b\r\n" % server.key.encode()
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     assert server.raw(head + b"Content-Length: 300000\r\n\r\n").startswith(b"HTTP/1.1 413 ")
     assert server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 5).startswith(b"HTTP/1.1 413 ")
-    large = httpx2.post(server.url + "/v1/peers", headers={"Authorization": f"Bearer {server.key}"}, content=b" " * 5_000_000)
+    large = httpx2.post(server.url + "/v1/agents", headers={"Authorization": f"Bearer {server.key}"}, content=b" " * 5_000_000)
     assert (large.status_code, large.json()["title"]) == (413, "too large")
 
 
