@@ -99,7 +99,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _count(self, size: int) -> None:
         self._head_bytes += size
         if self._head_bytes > HEAD_BYTES:
-            pass
+            raise HeadTooLarge
 
 
 class _Ending:

@@ -100,6 +100,7 @@ targets: st.SearchStrategy[Target] = st.one_of(
     agents,
     peers,
     approvals,
+    apps,
     connections,
     credentials,
     st.builds(LogEntry, names, orgs),
@@ -224,6 +225,7 @@ def test_the_person_of_a_peer_is_the_user_it_names_or_the_user_of_its_connection
         (an_agent("x"), 'Agent::"x"'),
         (a_peer("x"), 'Peer::"x"'),
         (an_approval("x"), 'Approval::"x"'),
+        (PlatformApp("x", HOME, "", "", "y", NOW), 'Platform::"x"'),
         (a_connection("x"), 'PlatformConnection::"x"'),
         (Credential("x", HOME, "Human", "y", "", "", NOW, None), 'Credential::"x"'),
         (LogEntry("x", HOME), 'Decision::"x"'),
@@ -240,7 +242,8 @@ def test_a_proposal_is_decided_under_its_action() -> None:
 
 
 def test_every_kind_of_target_is_in_the_property_tests() -> None:
-    kinds = (Org, Human, Agent, Peer, ApprovalHeader, PlatformConnection, Credential, LogEntry, Installation, Missing)
+    people, platforms = (Org, Human, Agent, Credential), (PlatformApp, PlatformConnection)
+    kinds = (*people, *platforms, Peer, ApprovalHeader, LogEntry, Installation, Missing)
     assert set(get_args(Target)) == set(kinds)
 
 
