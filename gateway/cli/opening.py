@@ -33,6 +33,8 @@ def opened(settings: Settings, *, create: bool = False, accept_missing_mark: boo
             if create:
                 wiring.load_bundle(settings)  # before anything is made: without policies nothing could use it
                 wiring.create_data(settings.data)
+            else:
+                wiring.refuse_unfinished(settings.data)
             services = wiring.open_services(settings, accept_missing_mark=accept_missing_mark)
         try:
             yield services

@@ -36,7 +36,17 @@ class Missing:
 
 
 Target = (
-    Org | Human | Agent | Peer | ApprovalHeader | PlatformApp | PlatformConnection | Credential | LogEntry | Installation | Missing
+    Org
+    | Human
+    | Agent
+    | Peer
+    | ApprovalHeader
+    | PlatformApp
+    | PlatformConnection
+    | Credential
+    | LogEntry
+    | Installation
+    | Missing
 )
 
 
