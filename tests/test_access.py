@@ -13,6 +13,7 @@ import pytest
 from gateway import access as door
 from gateway import moment
 from gateway.errors import Forbidden, NotFound
+from gateway.model.caller import Caller
 from gateway.model.decision import DenyKind
 from gateway.model.evidence import LogRow
 from gateway.model.grant import Grant
