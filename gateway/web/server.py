@@ -21,7 +21,7 @@ from gateway.web.app import report_fault
 from gateway.web.protocol import BoundedProtocol
 
 #: A reader thread beside a busy one gets its turn after this long; at Python's own 5 ms reads fall to a few dozen a second.
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0001
 #: Requests under way get this long to finish, which leaves a moment of the 5 s for the store.
 GRACE_SECONDS = 3
 KEEP_ALIVE_SECONDS = 75
