@@ -82,9 +82,17 @@ def parse_rules(document: object, *, field: str = "action_approval_policy") -> A
 
 
 def widens(old: ApprovalRules, new: ApprovalRules) -> bool:
-    """Whether `new` lets the agent do anything with less asking than `old`, for any action at all."""
+    """Whether `new` lets the agent do anything with less asking than `old`, for any action at all.
+
+    Other words for the human who is asked count as wider: what they see is part of what they agree to.
+    """
     names = {rule.action_type for rule in (*old.rules, *new.rules)} | {""}
-    return any(after > before for name in names for before, after in zip(_reach(old, name), _reach(new, name), strict=True))
+    reworded = any(
+        before is not None and after is not None and before.summary_template != after.summary_template
+        for before, after in ((old.rule_for(name), new.rule_for(name)) for name in names)
+    )
+    reaches = (zip(_reach(old, name), _reach(new, name), strict=True) for name in names)
+    return reworded or any(after > before for pair in reaches for before, after in pair)
 
 
 def render_summary(template: str, payload: Mapping[str, object]) -> str | None:

@@ -235,6 +235,15 @@ def test_denying_everything_narrows_whatever_threshold_stood_there() -> None:
     assert not widens(old, parse_rules({"default_mode": "deny"}))
 
 
+@pytest.mark.parametrize("words", ["Pay 5 USD to the cleaner", None])
+def test_other_words_for_the_human_who_is_asked_are_wider(words: str | None) -> None:
+    def rules(template: str | None) -> ApprovalRules:
+        rule = {"action_type": "refund.create", "mode": "approve", "summary_template": template}
+        return parse_rules({"rules": [rule]})
+
+    assert widens(rules("Refund {{amount_usd}} USD"), rules(words))
+
+
 @given(rule_sets, rule_sets, rule_sets)
 def test_what_widens_nothing_twice_widens_nothing(first: ApprovalRules, second: ApprovalRules, third: ApprovalRules) -> None:
     if not widens(first, second) and not widens(second, third):
