@@ -11,7 +11,8 @@ from typing import Any
 
 from gateway.store.credentials import end_credentials
 from gateway.store.writer import Unit
-from tests.builders import Client, Gateway, done
+from tests.builders import Client, Gateway, Response, done
+from tests.store.samples import busy_writer
 
 APPROVED = {"event_type": "approval", "content": {"action": "ticket.close", "decision": "approved"}}
 
@@ -73,28 +74,35 @@ def test_an_agent_removed_while_its_read_waits_is_not_shown_what_came_after(gate
     assert [row["decision"] for row in rows] == ["deny", "allow"]
 
 
+def queued_event(gateway: Gateway, agent: Client, peer_id: str, change: Callable[[], Future[None]]) -> Response:
+    """The answer to an event that was decided before a change, and is written after it."""
+    database = gateway.services.database
+    with ThreadPoolExecutor(1) as pool:
+        with busy_writer(database):
+            changed = change()
+            with called(database._writer, "submit") as queued:
+                answer = pool.submit(agent.post, f"/v1/peers/{peer_id}/events", APPROVED)
+                queued.wait()
+        changed.result()
+        return answer.result()
+
+
+def stored_events(gateway: Gateway) -> int:
+    return int(gateway.services.database.read_sync(lambda rows: rows.value("SELECT count(*) FROM events")))
+
+
 def test_an_event_queued_behind_its_agents_removal_is_refused(gateway: Gateway) -> None:
     agent = gateway.agent()
     peer = gateway.peer(observers=[agent])
-    entered, release = threading.Event(), threading.Event()
+    answer = queued_event(gateway, agent, peer["id"], lambda: remove_observers(gateway, peer["id"]))
+    assert (answer.status_code, stored_events(gateway)) == (403, 0)
 
-    def block(_: object) -> None:
-        entered.set()
-        release.wait()
 
-    blocked = gateway.services.database.exclusive(block)
-    entered.wait()
-    with ThreadPoolExecutor(2) as pool:
-        removed = remove_observers(gateway, peer["id"])
-        with called(gateway.services.database._writer, "submit") as queued:
-            answer = pool.submit(agent.post, f"/v1/peers/{peer['id']}/events", APPROVED)
-            queued.wait()
-        release.set()
-        removed.result()
-        blocked.result()
-        assert answer.result().status_code == 403
-    stored = gateway.services.database.read_sync(lambda rows: rows.value("SELECT count(*) FROM events"))
-    assert stored == 0
+def test_an_event_queued_behind_the_end_of_its_agents_key_is_refused(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    peer = gateway.peer(observers=[agent])
+    answer = queued_event(gateway, agent, peer["id"], lambda: end_keys(gateway, agent))
+    assert (answer.status_code, stored_events(gateway)) == (401, 0)
 
 
 def test_changes_that_the_decision_does_not_rest_on_do_not_disturb_it(gateway: Gateway) -> None:
@@ -130,29 +138,6 @@ def _other(gateway: Gateway, human_id: str) -> str:
 def end_keys(gateway: Gateway, agent: Client) -> Future[None]:
     """What a rotation does to an agent's keys, queued."""
     return gateway.services.database.write(Unit(lambda tx: end_credentials(tx, "Agent", agent.id), solo=True))
-
-
-def test_an_event_queued_behind_the_end_of_its_agents_key_is_refused(gateway: Gateway) -> None:
-    agent = gateway.agent()
-    peer = gateway.peer(observers=[agent])
-    entered, release = threading.Event(), threading.Event()
-
-    def block(_: object) -> None:
-        entered.set()
-        release.wait()
-
-    blocked = gateway.services.database.exclusive(block)
-    entered.wait()
-    with ThreadPoolExecutor(1) as pool:
-        ended = end_keys(gateway, agent)
-        with called(gateway.services.database._writer, "submit") as queued:
-            answer = pool.submit(agent.post, f"/v1/peers/{peer['id']}/events", APPROVED)
-            queued.wait()
-        release.set()
-        ended.result()
-        blocked.result()
-        assert answer.result().status_code == 401
-    assert gateway.services.database.read_sync(lambda rows: rows.value("SELECT count(*) FROM events")) == 0
 
 
 def test_a_read_whose_key_ended_while_it_waited_is_not_answered(gateway: Gateway) -> None:
