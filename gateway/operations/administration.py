@@ -204,7 +204,7 @@ def _copy(services: Services, target: Path, progress: Steps) -> dict[str, int]:
     counts = copy_store(services.database, target, progress)
     try:
         services.authenticator.signer.copy_to(target)
-    except BaseException:
+    except BaseException:  # whatever it is, and it goes on: half a backup must not stay
         shutil.rmtree(target)
         raise
     return counts

@@ -32,7 +32,7 @@ def backup(db: Database, target: Path, progress: Progress = lambda _: None) -> d
         raise StoreRefused(f"the backup `{target}` cannot be made: {error.strerror}; name a new directory") from error
     try:
         return db.exclusive(lambda connection: _backup(db.files, connection, Files(target.resolve()), progress)).result()
-    except BaseException:
+    except BaseException:  # whatever it is, and it goes on: half a backup must not stay
         shutil.rmtree(target)
         raise
 

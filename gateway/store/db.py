@@ -177,7 +177,7 @@ class Database:
             head = check(self._mark, Rows(connection), accept_missing=accept_missing_mark)
             self._writer.attach(Instance(connection, Log(head), self._mark))
             self._readers.attach(connection)
-        except BaseException:
+        except BaseException:  # whatever it is, and it goes on: the file must not stay open
             connection.close()
             raise
         self._connection = connection

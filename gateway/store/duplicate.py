@@ -37,7 +37,7 @@ def duplicate(connection: duckdb.DuckDBPyConnection, target: Path, progress: Pro
             raise StoreFailed("the copy differs from the database: it is not used")
         connection.execute("DETACH fresh")
         sync(target)
-    except BaseException as error:
+    except BaseException as error:  # whatever it is, and it goes on: half a copy must not stay
         with suppress(duckdb.Error):  # the error that counts is on its way
             connection.execute("DETACH fresh")
         _remove(target)

@@ -192,7 +192,7 @@ def test_a_reader_walks_over_the_state_while_the_writer_changes_it() -> None:
                 state.children_of("x")
                 state.credentials_of("Human", "h")
                 state.observed_peers("always", NOW)
-        except BaseException as failure:
+        except BaseException as failure:  # a thread's failure is the test's to report
             failures.append(failure)
 
     readers = [threading.Thread(target=read) for _ in range(2)]
