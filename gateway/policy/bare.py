@@ -7,6 +7,7 @@ from collections.abc import Callable
 import cedarpy
 
 from gateway.model.decision import Query
+from gateway.policy import partition
 from gateway.policy.bundle import Bundle
 from gateway.policy.context import Context
 from gateway.policy.slice import Slice
@@ -16,14 +17,14 @@ from gateway.policy.value import uid_json
 def bare_question(bundle: Bundle, query: Query, slice: Slice, *, validated: bool = False) -> Callable[[], bool]:
     """Returns a function that asks Cedar one query and says whether it allows it; for measuring, never for deciding.
 
-    Everything is made beforehand: the request, the partition of the action, the entities. What is left is
+    Everything is made beforehand: the request, the policies of its kind, the entities. What is left is
     `cedarpy.is_authorized` itself, which checks nothing that the engine checks; `validated` makes it check the request
     against the schema, as the engine does. Raises `KeyError` for an action that is unknown or that no policy names, and
     `ValueRefused` for a context that Cedar cannot take.
     """
-    partition = bundle.partitions[query.action]
-    if partition is None:
+    if bundle.partitions[query.action] is None:
         raise KeyError(query.action)
+    policies = partition.between(bundle.trees, bundle.members, [query.action], query.principal.type, query.resource.type)
     context = query.context if isinstance(query.context, Context) else Context(query.context)
     request = {
         "principal": uid_json(query.principal),
@@ -35,6 +36,6 @@ def bare_question(bundle: Bundle, query: Query, slice: Slice, *, validated: bool
     schema = bundle.schema if validated else None
 
     def ask() -> bool:
-        return cedarpy.is_authorized(request, partition, slice.handle, schema).allowed
+        return cedarpy.is_authorized(request, policies, slice.handle, schema).allowed
 
     return ask

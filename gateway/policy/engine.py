@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import cedarpy
@@ -39,7 +38,7 @@ class PolicyEngine:
         self._reads_context = {
             action for action, policies in bundle.partitions.items() if policies is not None and reads_context(policies)
         }
-        self._unions: dict[tuple[str, ...], cedarpy.PolicySet] = {}
+        self._sets: dict[tuple[tuple[str, ...], str, str], cedarpy.PolicySet] = {}
         self._valid: set[tuple[str, str, str, str]] = set()
         # A type with enumerated ids is the one thing about an entity's id that a request is validated for.
         self._remembers_valid = ENUMERATED.search(str(bundle.schema)) is None
@@ -64,35 +63,35 @@ class PolicyEngine:
         return self.decide_all([query], slice)[0]
 
     def decide_all(self, queries: Sequence[Query], slice: Slice) -> list[Verdict]:
-        """Returns a verdict a query, in their order; neighbours that the same policies decide go to Cedar as one batch."""
+        """Returns a verdict a query, in their order; neighbours of one kind go to Cedar as one batch."""
         verdicts: list[Verdict] = []
-        prepared = [(self.bundle.partitions.get(q.action), self._request(q, slice)) for q in queries]
-        for policies, run in groupby(prepared, key=itemgetter(0)):
-            items = [item for _, item in run]
+        for (action, principal, resource), run in groupby(queries, key=_types):
+            items = [self._request(query, slice) for query in run]
             asked = [item for item in items if not isinstance(item, Verdict)]
-            answers = iter(self._ask(asked, policies, slice) if asked and policies is not None else ())
+            answers = iter(self._ask(asked, self._set((action,), principal, resource), slice) if asked else ())
             verdicts += [item if isinstance(item, Verdict) else next(answers) for item in items]
         return verdicts
 
     def decide_together(self, queries: Sequence[Query], slice: Slice) -> list[Verdict]:
         """Returns a verdict a query, all of them asked at once over every policy that could match one of them.
 
-        For a few questions about one slice: a call costs about as much as its evaluation. What a policy of another action
-        says of a query is nothing, so the verdicts are those of `decide`.
+        For a few questions of one principal about one resource: a call costs about as much as its evaluation. What a policy
+        of another action says of a query is nothing, so the verdicts are those of `decide`.
         """
         prepared = [self._request(query, slice) for query in queries]
+        [(principal, resource)] = {(query.principal.type, query.resource.type) for query in queries}
         if any(isinstance(item, Verdict) for item in prepared):
             return [self.decide(query, slice) for query in queries]
         requests = [item for item in prepared if not isinstance(item, Verdict)]
-        return self._ask(requests, self._union(tuple(query.action for query in queries)), slice)
+        return self._ask(requests, self._set(tuple([query.action for query in queries]), principal, resource), slice)
 
-    def _union(self, actions: tuple[str, ...]) -> cedarpy.PolicySet:
-        """Returns the policies that could match any of some actions; there are as many unions as places that ask for one."""
-        union = self._unions.get(actions)
-        if union is None:
-            ids = dict.fromkeys(id_ for action in actions for id_ in self.bundle.members[action])
-            union = self._unions[actions] = partition.whole(self.bundle.trees, tuple(ids))
-        return union
+    def _set(self, actions: tuple[str, ...], principal: str, resource: str) -> cedarpy.PolicySet:
+        """Returns the policies that could match any of some actions between two types: a few kinds of question are asked."""
+        key = (actions, principal, resource)
+        made = self._sets.get(key)
+        if made is None:
+            made = self._sets[key] = partition.between(self.bundle.trees, self.bundle.members, actions, principal, resource)
+        return made
 
     def _request(self, query: Query, slice: Slice) -> dict[str, Any] | Verdict:
         """Returns what to ask Cedar, or the verdict when there is nothing to ask.
@@ -162,6 +161,10 @@ class PolicyEngine:
         if decision is cedarpy.Decision.Allow:
             return Verdict(True, None, policies, reasons, ())
         return Verdict(False, DenyKind.FORBIDDEN if policies else DenyKind.NOT_PERMITTED, policies, reasons, ())
+
+
+def _types(query: Query) -> tuple[str, str, str]:
+    return query.action, query.principal.type, query.resource.type
 
 
 def _kind(request: dict[str, Any]) -> tuple[str, str, str, str]:

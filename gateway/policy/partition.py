@@ -1,9 +1,9 @@
-"""Partitions: the policies that could match one action, because Cedar evaluates every policy that it is given."""
+"""Partitions: the policies that could match a kind of question, because Cedar evaluates every policy that it is given."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import cedarpy
@@ -45,9 +45,35 @@ def build(
     return MappingProxyType({action: known[ids] for action, ids in members.items()})
 
 
+def between(
+    trees: Mapping[str, pst.Template],
+    members: Mapping[str, tuple[str, ...]],
+    actions: Iterable[str],
+    principal: str,
+    resource: str,
+) -> cedarpy.PolicySet:
+    """Returns, as one set, the members of some actions that could match a principal and a resource of two types.
+
+    Only what a scope says of types counts: `== A::"x"` matches no other type, `in` may match any.
+    """
+    ids = dict.fromkeys(id_ for action in actions for id_ in members[action])
+    could = (i for i in ids if _could_be(trees[i].principal, principal) and _could_be(trees[i].resource, resource))
+    return whole(trees, tuple(could))
+
+
 def whole(trees: Mapping[str, pst.Template], ids: tuple[str, ...]) -> cedarpy.PolicySet:
     """Returns some policies as one set."""
     return cedarpy.PolicySet.from_pst(pst.PolicySet({}, {id_: trees[id_] for id_ in ids}, ()), release_gil=True)
+
+
+def _could_be(scope: pst.PrincipalOrResourceConstraint, type_: str) -> bool:
+    match scope:
+        case pst.ScopeIs(entity_type=named) | pst.ScopeIsIn(entity_type=named):
+            return str(named) == type_
+        case pst.ScopeEq(entity=pst.EntityUid(type=named)):
+            return str(named) == type_
+        case _:
+            return True
 
 
 def _targets(constraint: pst.ActionConstraint) -> frozenset[EntityUid] | None:

@@ -40,6 +40,14 @@ class Entry(NamedTuple):
     slice_bodies: Mapping[str, str]
 
 
+class Chained(NamedTuple):
+    """Rows with their places and hashes, the head that they lead to, and the slices that are not stored yet."""
+
+    head: Head
+    table: Sequence[Row]
+    bodies: Mapping[str, str]
+
+
 class Written(NamedTuple):
     """What a transaction has added to the log, to be settled when it is committed."""
 
@@ -72,8 +80,8 @@ class Log:
         self.head = head
         self._known: set[str] = set()
 
-    def write(self, tx: Tx, entries: Sequence[Entry]) -> Written:
-        """Chain the entries onto the head and insert them; the head itself moves with `settle`."""
+    def chain(self, entries: Sequence[Entry]) -> Chained:
+        """Chain the entries onto the head; the head itself moves with `settle`."""
         seq, last = self.head
         table: list[Row] = []
         bodies: dict[str, str] = {}
@@ -84,11 +92,15 @@ class Log:
             bodies.update(entry.slice_bodies)
         for known in self._known & bodies.keys():
             del bodies[known]
-        if bodies:
-            tx.insert_many(_INSERT_SLICES, list(bodies), list(bodies.values()))
-        if table:
-            tx.insert_many(_INSERT, *zip(*table, strict=True))
-        return Written(Head(seq, last), frozenset(bodies))
+        return Chained(Head(seq, last), table, bodies)
+
+    def write(self, tx: Tx, chained: Chained) -> Written:
+        """Insert what was chained: the slices first, because a row may be committed by itself."""
+        if chained.bodies:
+            tx.insert_many(_INSERT_SLICES, list(chained.bodies), list(chained.bodies.values()))
+        if chained.table:
+            tx.insert_many(_INSERT, *zip(*chained.table, strict=True))
+        return Written(chained.head, frozenset(chained.bodies))
 
     def settle(self, written: Written) -> None:
         """Take over what has been committed."""
