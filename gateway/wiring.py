@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
-from gateway.access import Access
+from gateway.access.door import Access
 from gateway.authn.authenticator import Authenticator
 from gateway.authn.keys import mint_key, mint_password
 from gateway.authn.passwords import hash_password

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gateway.access import Access
+from gateway.access.door import Access
 from gateway.model.caller import Caller, PrincipalType
 from gateway.model.entity import Entity
 from gateway.model.grant import Session

@@ -8,7 +8,7 @@ from typing import Literal
 
 from gateway.model.entity import EntityUid
 
-PrincipalType = Literal["Human", "Agent", "Platform", "Operator"]
+PrincipalType = Literal["Human", "Agent", "Platform", "Connection", "Bridge", "Operator"]
 
 
 @dataclass(frozen=True, slots=True)

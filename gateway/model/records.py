@@ -81,11 +81,12 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A long-lived key: `1ck_` of a Human, `ocv_` of an Agent, `plt_` of a Platform. Only its hash is kept."""
+    """A long-lived key: `1ck_` of a Human, `ocv_` of an Agent, `plt_` of a Platform, `pgc_` of a remote Connection, `pgb_` of the
+    Bridge to an agent. Only its hash is kept."""
 
     id: str
     org_id: str
-    principal_type: Literal["Human", "Agent", "Platform"]
+    principal_type: Literal["Human", "Agent", "Platform", "Connection", "Bridge"]
     principal_id: str
     name: str
     secret_hash: str = field(repr=False)

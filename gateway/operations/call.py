@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from gateway.access import Access
+from gateway.access.door import Access
 from gateway.authn.authenticator import Authenticator
 from gateway.config import Settings
 from gateway.errors import NotFound, Stale, Unauthenticated
 from gateway.model.grant import Grant, Session
+from gateway.model.memory import RemoteConnection
 from gateway.model.records import Agent, Org, Peer, PlatformConnection
 from gateway.operations.contexts import ContextCache
 from gateway.operations.fields import Fields, is_id
@@ -20,6 +22,9 @@ from gateway.store.entities import Missing, MissingType
 from gateway.store.rows import Rows, Tx
 from gateway.store.state import State
 from gateway.store.writer import Unit
+
+#: The form of a remote connection's id.
+REMOTE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{3,63}")
 
 
 class Owned(Protocol):
@@ -86,6 +91,11 @@ class Call:
     def connection(self, connection_id: str | None) -> PlatformConnection | Missing:
         return self._target("PlatformConnection", connection_id, self.state.connections)
 
+    def remote_connection(self, connection_id: str) -> RemoteConnection | Missing:
+        """A remote connection of the caller's organisation; its id has the network's form."""
+        found = self.state.remote_connections.get((self.session.caller.org_id, connection_id))
+        return found if found is not None else Missing("Connection", safe_id(connection_id))
+
     def _target(self, kind: MissingType, found_id: str | None, table: Mapping[str, Kept]) -> Kept | Missing:
         if found_id is None or not is_id(found_id):
             return Missing(kind, "-")
@@ -147,6 +157,11 @@ class Call:
         session.changed = True
         session.written(rows)
         return result
+
+
+def safe_id(connection_id: str) -> str:
+    """An id as the log may show it: one that has not the form of a connection's is none."""
+    return connection_id if REMOTE_ID.fullmatch(connection_id) else "-"
 
 
 def path_id(call: Call, name: str) -> str:

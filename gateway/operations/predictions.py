@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from derive.buckets import Bucket
 from derive.facts import Prediction, predict
-from gateway.access import Ruling
+from gateway.access.door import Ruling
 from gateway.errors import Conflict, Invalid, Unauthenticated
 from gateway.model.caller import Caller
 from gateway.model.grant import Grant

@@ -11,10 +11,12 @@ import cedarpy
 
 from gateway.model.decision import DenyKind, Query, Reason, Verdict
 from gateway.model.entity import Entity
+from gateway.model.memory import MemoryGrant
 from gateway.policy import partition
 from gateway.policy import slice as slices
 from gateway.policy.bundle import Bundle
 from gateway.policy.context import Context
+from gateway.policy.plan import Plan
 from gateway.policy.reading import reads_context
 from gateway.policy.slice import Slice
 from gateway.policy.value import ValueRefused, uid_json
@@ -58,11 +60,15 @@ class PolicyEngine:
         """Returns a slice of entities in Cedar's JSON; raises `SliceError`."""
         return slices.from_json(self.bundle, entities, salt=self._salt)
 
-    def decide(self, query: Query, slice: Slice) -> Verdict:
+    def decide(self, query: Query, slice: Slice, grants: Sequence[MemoryGrant] = ()) -> Verdict:
         """Returns the verdict on one query; whatever Cedar cannot answer is a deny."""
-        return self.decide_all([query], slice)[0]
+        return self.decide_all([query], slice, grants)[0]
 
-    def decide_all(self, queries: Sequence[Query], slice: Slice) -> list[Verdict]:
+    def plan(self, query: Query, resource: str, slice: Slice, grants: Sequence[MemoryGrant] = ()) -> Plan:
+        """Returns what the policies say of every resource of a type; the resource of the query is left out of account."""
+        raise NotImplementedError
+
+    def decide_all(self, queries: Sequence[Query], slice: Slice, grants: Sequence[MemoryGrant] = ()) -> list[Verdict]:
         """Returns a verdict a query, in their order; neighbours of one kind go to Cedar as one batch."""
         verdicts: list[Verdict] = []
         for (action, principal, resource), run in groupby(queries, key=_types):

@@ -7,9 +7,11 @@ from datetime import datetime
 
 from gateway.model.caller import Caller
 from gateway.model.entity import NOTHING, Entity, EntityUid, Value
-from gateway.model.proposal import Proposal
+from gateway.model.memory import Memory, RemoteConnection
 from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformApp, PlatformConnection
 from gateway.model.rules import ApprovalRules
+from gateway.store.row_entities import memory_entity
+from gateway.store.row_entities import proposal_entity as proposal_entity
 from gateway.store.state import State
 from gateway.store.targets import Installation as Installation  # the targets are looked for here
 from gateway.store.targets import LogEntry as LogEntry
@@ -39,6 +41,9 @@ class Compiler:
                 return self._state.credentials.get(target.id, Missing("Credential", target.id))
             case PlatformConnection():
                 return self._state.connections.get(target.id, Missing("PlatformConnection", target.id))
+            case RemoteConnection():
+                found = self._state.remote_connections.get((target.org_id, target.id))
+                return found if found is not None else Missing("Connection", target.id)
             case _:
                 return target
 
@@ -55,23 +60,6 @@ class Compiler:
         build.org(org_id)
         build.principal(caller, None)
         return build.entities()
-
-
-def proposal_entity(proposal: Proposal, org_id: str, *, person_paused: bool) -> Entity:
-    """A proposed action as an entity. Nothing in it comes from the history of any person."""
-    org = EntityUid("Org", org_id)
-    attrs: dict[str, Value] = {
-        "org": org,
-        "action_type": proposal.action_type,
-        "risk_tier": proposal.risk_tier,
-        "sensitive": proposal.sensitive,
-        "platform_made": proposal.platform_made,
-        "asked_always": proposal.asked_always,
-        "person_paused": person_paused,
-    }
-    if proposal.amount.value is not None:
-        attrs["amount_usd"] = proposal.amount.value
-    return Entity(uid_of(proposal), attrs, (org,))
 
 
 class _Build:
@@ -114,6 +102,11 @@ class _Build:
                 self.agent(caller.id, peer=target if isinstance(target, Peer) else None, rules=target is None)
             case "Platform":
                 self.app(caller.id)
+            case "Connection":
+                self.remote_id(caller.org_id, caller.id)
+            case "Bridge":
+                org = self.org(caller.org_id)
+                self._put(caller.uid, {"org": org, "agent": self.agent(caller.id)}, (org,))
             case "Operator":
                 self._put(caller.uid)
 
@@ -184,6 +177,10 @@ class _Build:
                 self._put(uid_of(target), {"org": org}, (org,))
             case Installation():
                 self.installation(target)
+            case RemoteConnection():
+                self.remote_connection(target)
+            case Memory():
+                self.memory(target)
             case Missing():
                 self.missing(target)
 
@@ -232,6 +229,33 @@ class _Build:
         }
         return self._put(EntityUid("PlatformConnection", connection.id), attrs, (org,))
 
+    def remote_id(self, org_id: str, connection_id: str) -> EntityUid:
+        connection = self._state.remote_connections.get((org_id, connection_id))
+        return self.missing(Missing("Connection", connection_id)) if connection is None else self.remote_connection(connection)
+
+    def remote_connection(self, connection: RemoteConnection) -> EntityUid:
+        """With its live grants. Each is named by its id, which stands for all of it: a grant is never changed."""
+        org = self.org(connection.org_id)
+        grants = [
+            grant for grant in self._state.grants_of(connection.org_id, connection.id)
+            if grant.revoked_at is None and self._until(grant.expires_at)
+        ] if connection.status == "active" else []  # fmt: skip
+        attrs: dict[str, Value] = {
+            "org": org,
+            "agent": self.agent(connection.agent_id),
+            "active": connection.status == "active",
+            "grants": tuple(sorted(grant.id for grant in grants)),
+            "projects": tuple(sorted({grant.project_id for grant in grants})),
+            "tiers": tuple(sorted({tier for grant in grants for tier in grant.classifications})),
+        }
+        return self._put(EntityUid("Connection", connection.id), attrs, (org,))
+
+    def memory(self, row: Memory) -> EntityUid:
+        self.org(row.org_id)
+        self.agent(row.agent_id)
+        entity = memory_entity(row, self._now)
+        return self._put(entity.uid, entity.attrs, entity.parents)
+
     def installation(self, target: Installation) -> EntityUid:
         """In the only organisation that there is; among several, in none."""
         orgs = list(self._state.orgs)
@@ -258,4 +282,9 @@ class _Build:
                 attrs |= {"requested_by": self.agent(""), "addressed_to": self.human("")}
             case "PlatformConnection":
                 attrs |= {"app": self.app(""), "person": self.human(""), "active": False}
+            case "Connection":
+                attrs |= {"agent": self.agent(""), "active": False, "grants": (), "projects": (), "tiers": ()}
+            case "Memory":
+                attrs |= {"agent": self.agent(""), "layer": "", "tags": (), "classification": "pii", "sources": ()}
+                attrs |= {"retracted": True, "superseded": True, "expired": True}
         return self._put(uid, attrs, (org,))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, cast
 
+from gateway.model.memory import GrantLimits, MemoryGrant, RemoteConnection
 from gateway.model.number import parse_exactly
 from gateway.model.records import (
     Agent,
@@ -40,6 +41,10 @@ CONNECTIONS = "SELECT id, org_id, app_id, user_id, status, template_id, claimed_
 PEERS = """SELECT id, org_id, peer_type, peer_ref, display_name, connection_id, status, pause_reading, pause_learning,
   pause_until, created_at FROM peers"""
 OBSERVERS = "SELECT peer_id, agent_id, added_by, added_at, expires_at FROM observers ORDER BY peer_id, agent_id"
+REMOTE_CONNECTIONS = "SELECT id, org_id, agent_id, peer_did, name, status, replaces, created_at FROM remote_connections"
+MEMORY_GRANTS = """SELECT id, org_id, connection_id, actions, project_id, tags, tags_match, classifications, provenance,
+  expires_at, limits, template_version, created_by, created_at, revoked_at FROM memory_grants ORDER BY created_at, id"""
+SUPPRESSED = "SELECT org_id, connection_id FROM memory_suppressions"
 LAST_VERSION = "SELECT coalesce(max(data_version), 0) FROM log"
 REMOVED = "SELECT peer_id, agent_id FROM removed_observers"
 
@@ -67,6 +72,12 @@ def load_state(rows: Rows, state: State) -> None:
     _load_observers(rows, state)
     for peer_id, agent_id in rows.all(REMOVED):
         state.remember_removed(peer_id, agent_id, removed=True)
+    for row in rows.all(REMOTE_CONNECTIONS):
+        state.put_remote_connection(RemoteConnection(*row))
+    for row in rows.all(MEMORY_GRANTS):
+        state.put_memory_grant(_memory_grant(row))
+    for org_id, connection_id in rows.all(SUPPRESSED):
+        state.suppress(org_id, connection_id)
     # One more than any decision in the log carries, so that a version never stands for two states.
     state.version = rows.value(LAST_VERSION) + 1
 
@@ -106,6 +117,14 @@ def _agent(row: tuple[Any, ...]) -> Agent:
     cells[8] = parse_rules(None if row[8] is None else parse_json(row[8]))
     cells[12] = parse_json(row[12])
     return Agent(*cells)
+
+
+def _memory_grant(row: tuple[Any, ...]) -> MemoryGrant:
+    cells = list(row)
+    for place in (3, 5, 7):
+        cells[place] = tuple(json.loads(row[place]))
+    cells[10] = GrantLimits(**json.loads(row[10]))
+    return MemoryGrant(*cells)
 
 
 def _peer(row: tuple[Any, ...]) -> Peer:

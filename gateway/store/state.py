@@ -16,9 +16,10 @@ from gateway.model.records import (
     PlatformConnection,
     PlatformTemplate,
 )
+from gateway.store.remote_state import RemoteState
 
 
-class State:
+class State(RemoteState):
     """Tables by id and the few look-ups that decisions use.
 
     Rows are immutable, so a reader on another thread sees a whole row, the old one or the new; so are the lists of
@@ -29,7 +30,7 @@ class State:
     """
 
     def __init__(self) -> None:
-        self.version = 0
+        super().__init__()
         self.orgs: dict[str, Org] = {}
         self.humans: dict[str, Human] = {}
         self.agents: dict[str, Agent] = {}

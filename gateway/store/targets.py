@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gateway.model.entity import EntityUid
+from gateway.model.memory import Memory, RemoteConnection
 from gateway.model.proposal import Proposal
 from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformApp, PlatformConnection
 
@@ -24,7 +25,9 @@ class LogEntry:
 
 
 #: What an id can fail to find.
-MissingType = Literal["Human", "Agent", "Peer", "Approval", "Platform", "PlatformConnection", "Credential", "Decision"]
+MissingType = Literal[
+    "Human", "Agent", "Peer", "Approval", "Platform", "PlatformConnection", "Credential", "Decision", "Connection", "Memory"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ Target = (
     | Credential
     | LogEntry
     | Installation
+    | RemoteConnection
+    | Memory
     | Missing
 )
 
@@ -73,6 +78,10 @@ def uid_of(target: Target | Proposal) -> EntityUid:
             return EntityUid("Decision", target.id)
         case Installation():
             return EntityUid("Installation", "local")
+        case RemoteConnection():
+            return EntityUid("Connection", target.id)
+        case Memory():
+            return EntityUid("Memory", target.id)
         case Missing():
             return EntityUid(target.type, target.id)
         case Proposal():

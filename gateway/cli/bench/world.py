@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gateway.access import Access
+from gateway.access.door import Access
 from gateway.cli.bench.records import a_human, a_peer, an_agent, an_observer, an_org
 from gateway.config import Settings
 from gateway.model.caller import Caller

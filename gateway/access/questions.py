@@ -1,47 +1,33 @@
-"""The one door: every decision is asked for here, recorded here, and turned into a grant or a refusal here."""
+"""Questions: what is asked of the engine, over which entities, and the record of what it answered."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar, cast
+from typing import cast
 
-from gateway.errors import Forbidden, NotFound
 from gateway.model.caller import Caller
-from gateway.model.decision import DenyKind, Query, Reason, Verdict
+from gateway.model.decision import DenyKind, Query, Verdict
 from gateway.model.entity import Entity, EntityUid
 from gateway.model.evidence import LogRow
-from gateway.model.grant import Basis, Grant, Session
+from gateway.model.grant import Basis, Session
 from gateway.model.ids import new_id
+from gateway.model.memory import MemoryGrant
 from gateway.model.proposal import Proposal
 from gateway.model.records import Org
 from gateway.moment import Moment, Moments
-from gateway.policy.engine import PolicyEngine, one_reason
+from gateway.policy.engine import PolicyEngine
 from gateway.policy.slice import Slice
-from gateway.store.entities import Compiler, Missing, Target, proposal_entity, uid_of
+from gateway.store.entities import Compiler, Target, proposal_entity, uid_of
 from gateway.store.state import State
-
-T = TypeVar("T", bound=Target | Proposal)
-K = TypeVar("K", bound=Target)
 
 #: Compiled slices kept for the (principal, resource) pairs asked about last; one is some kilobytes.
 CACHED_SLICES = 16_384
-NO_POLICY_PERMITS = "no policy permits this"
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
-    """A decision that was asked for its answer, not as a door: `allowed`, and the reason when not."""
-
-    allowed: bool
-    reason: Reason | None
-    row: LogRow
-
-
-@dataclass(frozen=True, slots=True)
-class _Compiled:
+class Compiled:
     """A slice and what it was made from.
 
     `target` is part of that: an approval is read from the store and a peer can be asked about as it would be, so that one
@@ -61,7 +47,7 @@ class _Compiled:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class Question:
     """One question to the engine and all that its record needs. Asked over the last of `slices`, which holds the others."""
 
     session: Session
@@ -69,12 +55,13 @@ class _Question:
     target: Target | None
     query: Query
     moment: Moment
-    compiled: _Compiled
+    compiled: Compiled
     slices: tuple[Slice, ...]
+    grants: tuple[MemoryGrant, ...] = ()
 
 
-class Access:
-    """Asks the engine over the entities of the authorization state; the only maker of a `Grant`.
+class Questions:
+    """Asks the engine over the entities of the authorization state, and records each answer.
 
     A compiled slice is kept while its target and the state's version stand and no lease, pause or lifetime in it has
     ended. A decision and its record are never kept.
@@ -84,70 +71,8 @@ class Access:
         self.engine = engine
         self._state = state
         self._compiler = Compiler(state)
-        self._slices: OrderedDict[tuple[EntityUid, EntityUid, bool], _Compiled] = OrderedDict()
+        self._slices: OrderedDict[tuple[str, EntityUid, EntityUid | None], Compiled] = OrderedDict()
         self._moments = Moments(state)
-
-    def authorize(self, session: Session, action: str, target: T | Missing, *, hide: bool = False) -> Grant[T]:
-        """Decide `action` on `target` for the session's caller.
-
-        Raises:
-            NotFound: the target is missing for this caller, or `hide` is set and the answer is no.
-            Forbidden: the answer is no; with the decision's id and the public reason.
-        """
-        verdict, row = self._decide(session, session.caller, action, target)
-        session.rows.append(row)
-        return self._grant(session, action, target, verdict, row, hide=hide)
-
-    def authorize_with(self, session: Session, action: str, also: str, target: K | Missing) -> tuple[Grant[K], bool]:
-        """As `authorize`, with a second question about the same target in the same breath, and whether its answer is yes.
-
-        A yes to the second is noted on the row of the first, a no is a row of its own.
-        """
-        if isinstance(target, Missing):
-            return self.authorize(session, action, target), False
-        first = self._question(session, session.caller, action, target)
-        second = replace(first, query=replace(first.query, action=also))
-        verdict, other = self.engine.decide_together((first.query, second.query), first.slices[-1])
-        row = self._record(first, verdict)
-        session.rows.append(row)
-        grant: Grant[K] = self._grant(session, action, target, verdict, row, hide=False)
-        if other.allowed:
-            grant.note(also=[{"action": also, "policies": list(other.policies)}])
-        else:
-            denied = self._record(second, other)
-            session.rows.append(replace(denied, details={**denied.details, "within": action}))
-        return grant, other.allowed
-
-    def authorize_first(self, session: Session, actions: Sequence[str], target: T | Missing) -> Grant[T]:
-        """The first of `actions`, widest first, that is allowed. One row: the deciding one, naming the wider that were not."""
-        wider: list[str] = []
-        for action in actions:
-            verdict, row = self._decide(session, session.caller, action, target)
-            if verdict.allowed or action == actions[-1]:
-                break
-            wider.append(action)
-        if wider:
-            row = replace(row, details={**row.details, "not_allowed": wider})
-        session.rows.append(row)
-        return self._grant(session, action, target, verdict, row, hide=False)
-
-    def authorize_proposal(self, session: Session, action: str, proposal: Proposal) -> Grant[Proposal]:
-        """As `authorize`, about an action that the calling agent proposes."""
-        verdict, row = self._decide_proposal(session, session.caller, action, proposal, person_paused=False)
-        session.rows.append(row)
-        return self._grant(session, action, proposal, verdict, row, hide=False)
-
-    def ask(self, session: Session, action: str, target: Target | Proposal, *, principal: Caller | None = None) -> Ruling:
-        """Decide and record without raising, for the caller or for another principal of its organisation."""
-        verdict, row = self._decide(session, principal or session.caller, action, target)
-        session.rows.append(row)
-        return _ruling(verdict, row)
-
-    def ask_automatic(self, session: Session, proposal: Proposal, *, principal: Caller, person_paused: bool) -> Ruling:
-        """May this be automatic? Decided by the principal's own written rules; no history reaches the question."""
-        verdict, row = self._decide_proposal(session, principal, "suggest_auto", proposal, person_paused=person_paused)
-        session.rows.append(row)
-        return _ruling(verdict, row)
 
     def stands(self, session: Session, now: datetime) -> bool:
         """Whether everything that the session's decisions rest on is still so.
@@ -155,20 +80,6 @@ class Access:
         Safe on any thread: it compiles from the state and asks no engine.
         """
         return all(self._basis_stands(basis, now) for basis in session.bases)
-
-    def _grant(
-        self, session: Session, action: str, target: T | Missing, verdict: Verdict, row: LogRow, *, hide: bool
-    ) -> Grant[T]:
-        if isinstance(target, Missing):
-            raise NotFound
-        if verdict.allowed:
-            return Grant(session, action, uid_of(target), target, row)
-        if hide:
-            raise NotFound
-        reason = one_reason(verdict)
-        raise Forbidden(reason.text if reason is not None else NO_POLICY_PERMITS, decision_id=row.id)
-
-    # -- deciding
 
     def _decide(self, session: Session, principal: Caller, action: str, target: Target | Proposal) -> tuple[Verdict, LogRow]:
         if isinstance(target, Proposal):
@@ -183,27 +94,37 @@ class Access:
         slices = (authority.slice, self.engine.extend(authority.slice, entity))
         moment = self._moments.at(principal.org_id, session.now)
         query = Query(principal.uid, action, entity.uid, moment.context)
-        return self._answer(_Question(session, principal, None, query, moment, authority, slices))
+        return self._answer(Question(session, principal, None, query, moment, authority, slices))
 
-    def _question(self, session: Session, principal: Caller, action: str, target: Target) -> _Question:
+    def _question(self, session: Session, principal: Caller, action: str, target: Target) -> Question:
         compiled = self._compiled(principal, target, session.now)
         moment = self._moments.at(principal.org_id, session.now)
         query = Query(principal.uid, action, uid_of(target), moment.context)
-        return _Question(session, principal, target, query, moment, compiled, (compiled.slice,))
+        return Question(
+            session, principal, target, query, moment, compiled, (compiled.slice,), self._granted(principal, session.now)
+        )
 
-    def _answer(self, question: _Question) -> tuple[Verdict, LogRow]:
-        verdict = self.engine.decide(question.query, question.slices[-1])
+    def _granted(self, principal: Caller, now: datetime) -> tuple[MemoryGrant, ...]:
+        """The live grants of a remote connection: policies of its own, beside everybody's."""
+        if principal.type != "Connection":
+            return ()
+        connection = self._state.remote_connections.get((principal.org_id, principal.id))
+        return tuple(self._state.live_grants(connection, now)) if connection is not None else ()
+
+    def _answer(self, question: Question) -> tuple[Verdict, LogRow]:
+        verdict = self.engine.decide(question.query, question.slices[-1], question.grants)
         return verdict, self._record(question, verdict)
 
-    def _compiled(self, principal: Caller, target: Target | None, now: datetime) -> _Compiled:
-        key = (principal.uid, uid_of(target) if target is not None else principal.uid, target is None)
+    def _compiled(self, principal: Caller, target: Target | None, now: datetime) -> Compiled:
+        # Two organisations may have connections of one id, each of its own network.
+        key = (principal.org_id, principal.uid, uid_of(target) if target is not None else None)
         version = self._state.version  # read first: what changes meanwhile makes the next look-up compile again
         kept = self._slices.get(key)
         if kept is not None and kept.stands(target, version, now):
             self._slices.move_to_end(key)
             return kept
         entities, valid_until = self._compile(principal, target, now)
-        made = self._slices[key] = _Compiled(target, version, now, valid_until, entities, self.engine.slice(*entities))
+        made = self._slices[key] = Compiled(target, version, now, valid_until, entities, self.engine.slice(*entities))
         if len(self._slices) > CACHED_SLICES:
             self._slices.popitem(last=False)
         return made
@@ -220,7 +141,7 @@ class Access:
         entities, _ = self._compile(basis.principal, self._compiler.current(target) if basis.kept else target, now)
         return entities == basis.entities
 
-    def _record(self, question: _Question, verdict: Verdict) -> LogRow:
+    def _record(self, question: Question, verdict: Verdict) -> LogRow:
         """The row of a decision; what a yes rests on goes to the session."""
         session, principal, target, query = question.session, question.principal, question.target, question.query
         compiled = question.compiled
@@ -264,7 +185,3 @@ class Access:
 def _within(now: datetime, since: datetime, until: datetime | None) -> bool:
     """Whether what was compiled at `since` counts now; a clock that was set back may be in a pause again."""
     return since <= now and (until is None or now < until)
-
-
-def _ruling(verdict: Verdict, row: LogRow) -> Ruling:
-    return Ruling(verdict.allowed, None if verdict.allowed else one_reason(verdict), row)

@@ -1,0 +1,1 @@
+"""The one door: every decision is asked for in here."""

@@ -1,0 +1,118 @@
+"""Rows: the door to an agent's memory, where a decision is about rows that nobody has looked at yet."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gateway.access.questions import Question, Questions
+from gateway.errors import Forbidden, NotFound
+from gateway.model.caller import Caller
+from gateway.model.decision import Query, Verdict
+from gateway.model.floor import granted_floor, owner_floor
+from gateway.model.grant import Grant, Session
+from gateway.model.memory import Memory, MemoryScope
+from gateway.model.records import Agent
+from gateway.policy.engine import one_reason
+from gateway.store.entities import Missing
+from gateway.store.row_entities import memory_entity
+
+#: Rows that are decided over one slice: what Cedar is given grows with each.
+ROWS_AT_ONCE = 200
+NO_POLICY_PERMITS = "no policy permits this"
+
+_log = logging.getLogger("gateway.access")
+
+
+class Rows(Questions):
+    """Plans which rows a principal may have, and decides each once more when it has been fetched.
+
+    INVARIANT: rows are fetched through the floor of the grants and the condition of a plan, both, and in no other way.
+    `divergences` counts rows that the condition kept and the decision did not: each is an incident.
+    """
+
+    divergences = 0
+
+    def plan(
+        self, session: Session, action: str, agent: Agent | Missing, *, live: bool = True, principal: Caller | None = None
+    ) -> Grant[MemoryScope]:
+        """Decide which rows of an agent's memory `action` may be done on; `live` leaves out what no longer counts.
+
+        A connection that is granted nothing gets a scope without rows: nothing that it sees says whether there are any. It
+        only ever gets live rows. With `principal`, as that principal would get them.
+
+        Raises:
+            NotFound: there is no such agent for this caller.
+            Forbidden: no row could be allowed to this caller; with the decision's id.
+        """
+        asked = principal or session.caller
+        if isinstance(agent, Missing):
+            _, row = self._decide(session, asked, action, Missing("Memory", agent.id))
+            session.rows.append(row)
+            raise NotFound
+        question = self._question(session, asked, action, agent)
+        plan = self.engine.plan(question.query, "Memory", question.slices[-1], question.grants)
+        row = self._record(question, plan.verdict)
+        row.details["planned"] = "Memory"  # type: ignore[index]  # a dict until the row is chained
+        session.rows.append(row)
+        connected = asked.type == "Connection"
+        if not plan.verdict.allowed and not connected:
+            reason = one_reason(plan.verdict)
+            raise Forbidden(reason.text if reason is not None else NO_POLICY_PERMITS, decision_id=row.id)
+        covering = tuple(grant for grant in question.grants if action.removeprefix("memory.") in grant.actions)
+        floor = (
+            granted_floor(agent.org_id, agent.id, asked.id, covering)
+            if connected
+            else owner_floor(agent.org_id, agent.id, live=live)
+        )
+        scope = MemoryScope(
+            agent_id=agent.id,
+            org_id=agent.org_id,
+            connection_id=asked.id if connected else None,
+            floor=floor,
+            policy=plan.condition,
+            grants=covering,
+            binding=_binding(row.bundle, question),
+        )
+        return Grant(session, action, question.query.resource, scope, row)
+
+    def confirm(
+        self, grant: Grant[MemoryScope], rows: Sequence[Memory], *, principal: Caller | None = None
+    ) -> list[tuple[Memory, Verdict]]:
+        """Decide fetched rows once more, with what is stored, and return those that are allowed with their verdicts.
+
+        One that is denied is dropped, counted, logged and recorded.
+        """
+        asked = principal or grant.caller
+        kept: list[tuple[Memory, Verdict]] = []
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            for row, question, verdict in self._decided(grant, asked, rows[start : start + ROWS_AT_ONCE]):
+                if verdict.allowed:
+                    kept.append((row, verdict))
+                    continue
+                self.divergences += 1
+                denied = self._record(question, verdict)
+                grant.session.rows.append(denied)
+                _log.error("decision %s denies memory %s, which the query had kept", denied.id, row.id)
+        grant.note(count=len(kept), digest=hashlib.sha256("\n".join(row.id for row, _ in kept).encode()).hexdigest())
+        return kept
+
+    def _decided(
+        self, grant: Grant[MemoryScope], asked: Caller, rows: Sequence[Memory]
+    ) -> Iterator[tuple[Memory, Question, Verdict]]:
+        agent = self._state.agents.get(grant.target.agent_id)
+        base = self._question(grant.session, asked, grant.action, agent or Missing("Agent", grant.target.agent_id))
+        entities = [memory_entity(row, grant.session.now) for row in rows]
+        slices = (*base.slices, self.engine.extend(base.slices[-1], *entities))
+        queries = [Query(asked.uid, grant.action, entity.uid, base.moment.context) for entity in entities]
+        verdicts = self.engine.decide_all(queries, slices[-1], base.grants)
+        for row, query, verdict in zip(rows, queries, verdicts, strict=True):
+            yield row, replace(base, query=query, slices=slices), verdict
+
+
+def _binding(bundle: str, question: Question) -> str:
+    """What a cursor is bound to: the policies, and all that is known of the principal, its live grants included."""
+    text = "\n".join((bundle, question.query.action, str(question.query.principal), *question.slices[-1].hashes))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,41 @@
+"""The floor: which rows a caller's grants cover, worked out without any policy.
+
+What is read has to pass this and the policies both: a policy that allows too much opens nothing that was not granted, and a
+grant that is wrong opens nothing that a policy forbids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.model.condition import Condition, Empty, Equals, HeldBy, HoldsAll, HoldsAny, Not, OneOf, all_of, any_of
+from gateway.model.memory import MemoryGrant
+
+#: What is no longer so for anybody but the owner.
+LIVE: tuple[Condition, ...] = (Equals("retracted", False), Equals("superseded", False), Equals("expired", False))
+
+
+def owner_floor(org_id: str, agent_id: str, *, live: bool) -> Condition:
+    """The rows of one agent; with `live`, only those that are not retracted, superseded or expired."""
+    return all_of(Equals("org", org_id), Equals("agent", agent_id), *(LIVE if live else ()))
+
+
+def granted_floor(org_id: str, agent_id: str, connection_id: str, grants: Sequence[MemoryGrant]) -> Condition:
+    """The live rows of one agent that at least one of the grants covers; of no grants, none."""
+    covered = any_of(*(_covered(grant, connection_id) for grant in grants))
+    return all_of(owner_floor(org_id, agent_id, live=True), covered)
+
+
+def _covered(grant: MemoryGrant, connection_id: str) -> Condition:
+    """Untagged rows have no project, so they equal none."""
+    terms: list[Condition] = [Equals("project", grant.project_id), OneOf("classification", grant.classifications)]
+    if grant.tags:
+        terms.append(HoldsAll("tags", grant.tags) if grant.tags_match == "all" else HoldsAny("tags", grant.tags))
+    match grant.provenance:
+        case "owner_only":
+            terms.append(Empty("sources"))
+        case "own_connection":
+            terms += [Not(Empty("sources")), HeldBy("sources", (connection_id,))]
+        case "any":
+            pass
+    return all_of(*terms)
