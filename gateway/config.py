@@ -12,6 +12,8 @@ from typing import Literal
 PREFIX = "PEERGATE_"
 #: Variables of the client side of the command line; they are no settings of a server.
 CLIENT_VARIABLES = frozenset({"PEERGATE_URL", "PEERGATE_KEY", "PEERGATE_CONFIRM", "PEERGATE_CONFIG"})
+#: What is remembered goes to such an address whole.
+_PRIVATE_URL = re.compile(r"https://[^/\s@]+(/\S*)?|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/\S*)?")
 
 
 class ConfigError(Exception):
@@ -24,7 +26,9 @@ class Settings:
 
     `audit` is `durable` (every decision is on disk before its answer) or `relaxed` (within 50 ms of it).
     `rate_limit` is requests a minute and credential, 0 for none. `public_url` is the https address that discovery
-    documents advertise.
+    documents advertise. `embedding` is what makes vectors of texts: nothing (`off`), the model of the extra (`local`) or an
+    OpenAI-compatible endpoint (`http`); None is `local` where the extra is installed. `embedding_url` is what `/embeddings`
+    is added to, and the key for it is in a file, never in a setting.
     """
 
     data: Path
@@ -35,6 +39,10 @@ class Settings:
     rate_limit: int = 6000
     public_url: str | None = None
     workers: int = 1
+    embedding: Literal["off", "local", "http"] | None = None
+    embedding_url: str | None = None
+    embedding_model: str | None = None
+    embedding_key_file: Path | None = None
 
     def __post_init__(self) -> None:
         if self.workers != 1:
@@ -47,9 +55,13 @@ class Settings:
             raise ConfigError(f"`rate_limit` must be 0 or more, got `{self.rate_limit}`")
         if self.public_url is not None and not re.match(r"https://[^/\s]", self.public_url):
             raise ConfigError(f"`public_url` must be an https address, got `{self.public_url}`")
+        if self.embedding not in (None, "off", "local", "http"):
+            raise ConfigError(f"`embedding` must be off, local or http, got `{self.embedding}`")
+        if self.embedding_url is not None and not _PRIVATE_URL.fullmatch(self.embedding_url):
+            raise ConfigError(f"`embedding_url` must be an https address, or one of this machine, got `{self.embedding_url}`")
 
 
-_PATHS = frozenset({"data", "policies"})
+_PATHS = frozenset({"data", "policies", "embedding_key_file"})
 _NUMBERS = frozenset({"port", "rate_limit", "workers"})
 
 

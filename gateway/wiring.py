@@ -16,10 +16,12 @@ from gateway.authn.keys import mint_key, mint_password
 from gateway.authn.passwords import hash_password
 from gateway.authn.signer import FILE, Signer
 from gateway.config import ConfigError, Settings
+from gateway.embedding.choice import find_embedder
 from gateway.model.ids import new_id
 from gateway.model.records import Credential, Human, Org, OrgSettings
 from gateway.operations.call import Services
 from gateway.operations.contexts import ContextCache
+from gateway.operations.cursor import cursor_key
 from gateway.operations.registry import OPERATIONS
 from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.engine import PolicyEngine
@@ -109,8 +111,10 @@ def open_services(
         StoreRefused: the store cannot be opened; the sentence says why.
         PolicyError: the policies do not load, with every finding.
         KeyFileError: the signing keys are missing or readable by others.
+        ConfigError: the embedder that the settings ask for cannot be had.
     """
     bundle = bundle or load_bundle(settings)
+    embedder = find_embedder(settings)
     signer = Signer.load(settings.data)
     database = Database.open(settings.data, accept_missing_mark=accept_missing_mark)
     with ExitStack() as opened:
@@ -130,6 +134,8 @@ def open_services(
             access=Access(PolicyEngine(bundle, salt=salt), state),
             authenticator=Authenticator(signer, state, rate_limit=settings.rate_limit),
             contexts=ContextCache(),
+            cursor_key=cursor_key(salt),
+            embedder=embedder,
         )
         opened.pop_all()
         return services

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gateway import access as door
 from gateway import moment
+from gateway.access import questions
 from gateway.errors import Forbidden, NotFound
 from gateway.model.caller import Caller
 from gateway.model.decision import DenyKind
@@ -448,7 +448,7 @@ def test_what_was_missing_and_is_there_now_is_not_taken_for_missing(world: World
 
 
 def test_only_so_many_slices_are_kept_and_the_least_recent_goes_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "CACHED_SLICES", 2)
+    monkeypatch.setattr(questions, "CACHED_SLICES", 2)
     peers = [a_peer(f"peer-{n}") for n in range(3)]
 
     def ask(number: int) -> int:

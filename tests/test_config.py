@@ -20,6 +20,10 @@ def test_only_a_data_directory_has_to_be_given() -> None:
         rate_limit=6000,
         public_url=None,
         workers=1,
+        embedding=None,
+        embedding_url=None,
+        embedding_model=None,
+        embedding_key_file=None,
     )
     with pytest.raises(ConfigError, match=r"^`data` is required: the directory that holds the store"):
         load({}, {})
@@ -56,6 +60,10 @@ def test_every_setting_has_a_variable() -> None:
         "rate_limit": "5",
         "public_url": "https://gate.example",
         "workers": "1",
+        "embedding": "http",
+        "embedding_url": "http://localhost:11434/v1",
+        "embedding_model": "m",
+        "embedding_key_file": "k",
     }
     read = load({}, {f"PEERGATE_{name.upper()}": value for name, value in values.items()})
     assert {field.name: str(getattr(read, field.name)) for field in fields(Settings)} == values
@@ -72,7 +80,8 @@ def test_variables_of_the_command_line_client_are_no_settings() -> None:
             {"prot": 1},
             {},
             "",
-            "unknown setting `prot` as a flag; known are audit, data, host, policies, port, public_url, rate_limit, workers",
+            "unknown setting `prot` as a flag; known are audit, data, embedding, embedding_key_file, embedding_model, "
+            "embedding_url, host, policies, port, public_url, rate_limit, workers",
         ),
         ({}, {"PEERGATE_RATELIMIT": "1"}, "", "unknown setting `ratelimit` in the environment; known are "),
         ({}, {"PEERGATE_": "1"}, "", "unknown setting `` in the environment; known are "),
@@ -102,6 +111,12 @@ def test_an_unknown_setting_is_refused_wherever_it_comes_from(
             ("public_url", value)
             for value in ("", "http://gate.example", "gate.example", "https://", "https:///x", "HTTPS://x", 5)
         ),
+        *(("embedding", value) for value in ("", "on", "Local", True)),
+        *(
+            ("embedding_url", value)
+            for value in ("", "http://models.example/v1", "https://", "https://key@models.example", "http://localhost.example", 5)
+        ),
+        *(("embedding_key_file", value) for value in ("", 5)),
         *(("data", value) for value in ("", 5, True, ["d"])),
         *(("policies", value) for value in ("", 5)),
         *(("host", value) for value in ("", 5)),

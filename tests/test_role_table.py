@@ -15,6 +15,7 @@ from gateway.model.caller import Caller
 from gateway.model.proposal import Proposal
 from gateway.model.records import PEER_TYPES, ROLES, Agent, ApprovalHeader, Org, Pause, Peer
 from gateway.model.rules import MODES, NO_RULES, parse_rules
+from tests.remote import a_remote_connection
 from tests.world import (
     AWAY,
     HOME,
@@ -217,6 +218,7 @@ class RoleTable(RuleBasedStateMachine):
         for name in AGENTS:
             self.world.state.put_agent(an_agent(name, created_by="hanna"))
         self.world.state.put_connection(a_connection("link", "heidi"))
+        self.world.state.put_remote_connection(a_remote_connection("partner", "alpha"))
         for name, person in zip(PEERS, HUMANS, strict=False):
             self.world.state.put_peer(a_peer(name, person))
         self.world.state.put_peer(a_peer("linked", "link", peer_type="platform_connection", connection_id="link"))
@@ -316,6 +318,8 @@ class RoleTable(RuleBasedStateMachine):
             *people,
             *(agent_caller(name, orgs[name]) for name in AGENTS),
             caller("app", "Platform"),
+            caller("partner", "Connection"),
+            caller("alpha", "Bridge", orgs["alpha"]),
             caller("stranger", org_id=AWAY),
         ]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from gateway import limits
-from gateway.authn.claims import Claims
+from gateway.authn.claims import Claims, Subject
 from gateway.authn.directory import Directory
 from gateway.authn.keys import KEY_CHARACTERS, hash_secret, holder_of, same_hash
 from gateway.authn.passwords import Passwords
@@ -18,13 +18,17 @@ from gateway.authn.throttle import RateLimiter, Throttle
 from gateway.errors import Unauthenticated
 from gateway.model.caller import Caller
 from gateway.model.ids import new_id
+from gateway.model.memory import RemoteConnection
 from gateway.model.records import Agent, Credential, Human, PlatformApp
 
 #: What stands for the credential of a caller who signed in with a password: one a human, for the rate limit and the log.
 SIGN_IN = "password/"
+#: The same of a conversation over a connection to a remote agent: one a token.
+CONVERSATION = "conversation/"
 #: Clients renew a token this long before its end; one that lives shorter makes them renew before every call.
 SHORTEST = 61
 SCOPES_BYTES = 2_048
+Holder = Human | Agent | PlatformApp | RemoteConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class Authenticator:
             claims.principal_type,
             claims.principal_id,
             claims.org_id,
-            claims.credential_id or SIGN_IN + claims.principal_id,
+            _credential_id(claims),
             token_id=claims.token_id,
             expires_at=datetime.fromtimestamp(claims.expires_at, UTC),
         )
@@ -92,7 +96,8 @@ class Authenticator:
     def agent_of_key(self, api_key: str, now: datetime) -> tuple[Credential, Agent]:
         """The agent whose `ocv_` key this is, or Unauthenticated."""
         credential, holder = self._holder(api_key, now)
-        if not isinstance(holder, Agent):
+        # The key of a bridge leads to an agent too, and is never that agent.
+        if not isinstance(holder, Agent) or credential.principal_type != "Agent":
             raise Unauthenticated
         return credential, holder
 
@@ -120,41 +125,33 @@ class Authenticator:
         if credential is not None and credential.expires_at is not None:
             lifetime = min(lifetime, int((credential.expires_at - now).total_seconds()))
         lifetime = max(lifetime, SHORTEST)
-        issued_at = int(now.timestamp())
-        claims = Claims(
-            principal_type="Agent" if isinstance(principal, Agent) else "Human",
-            principal_id=principal.id,
-            org_id=principal.org_id,
-            credential_id=credential.id if credential is not None else "",
-            generation=principal.generation,
-            issued_at=issued_at,
-            expires_at=issued_at + lifetime,
-            token_id=new_id(),
-        )
+        claims = _claims(principal, credential.id if credential is not None else "", now, lifetime)
         return Token(self.signer.sign(claims, _scopes(principal)), lifetime)
+
+    def issue_conversation(self, connection: RemoteConnection, now: datetime, lifetime: int) -> Token:
+        """A token with which our agent acts as a connection, for this many seconds or until the connection ends."""
+        return Token(self.signer.sign(_claims(connection, "", now, lifetime), []), lifetime)
 
     async def confirm(self, human: Human, proof: str | None, purpose: Purpose, *, totp: Totp, now: datetime) -> Factor:
         """Step-up: `StepUp.confirm`."""
         return await self.stepup.confirm(human, proof, purpose, totp=totp, now=now)
 
-    def _holder(self, secret: str, now: datetime) -> tuple[Credential, Human | Agent | PlatformApp]:
+    def _holder(self, secret: str, now: datetime) -> tuple[Credential, Holder]:
         """The stored key of a secret and who holds it, both good now."""
         kind = holder_of(secret) if len(secret) <= KEY_CHARACTERS else None
         hashed = hash_secret(secret)
         credential = self._directory.credential_with_hash(hashed)
         if credential is None or not same_hash(credential.secret_hash, hashed) or credential.principal_type != kind:
             raise Unauthenticated
-        holder = self._principal(credential.principal_type, credential.principal_id)
-        if holder is None or holder.org_id != credential.org_id or not _live(credential, now):
+        holder = self._principal(credential.principal_type, credential.org_id, credential.principal_id)
+        if holder is None or not _live(credential, now):
             raise Unauthenticated
         return credential, holder
 
     def _stands(self, claims: Claims, now: datetime) -> bool:
         """Whether everything a token hangs on is still there."""
-        holder = self._principal(claims.principal_type, claims.principal_id)
-        if not isinstance(holder, Human | Agent):
-            return False
-        if (holder.org_id, holder.generation) != (claims.org_id, claims.generation):
+        holder = self._principal(claims.principal_type, claims.org_id, claims.principal_id)
+        if not isinstance(holder, Human | Agent | RemoteConnection) or _generation(holder) != claims.generation:
             return False
         if claims.token_id in self._directory.revoked_tokens:
             return False
@@ -164,21 +161,71 @@ class Authenticator:
         held = (claims.principal_type, claims.principal_id)
         return credential is not None and (credential.principal_type, credential.principal_id) == held and _live(credential, now)
 
-    def _principal(self, kind: str, found_id: str) -> Human | Agent | PlatformApp | None:
+    def _principal(self, kind: str, org_id: str, found_id: str) -> Holder | None:
+        """Who holds a credential, when it is still there, in this organisation, and may act."""
+        holder = self._found(kind, org_id, found_id)
+        if holder is None or holder.org_id != org_id:
+            return None
+        match holder:
+            case Agent():
+                return holder if holder.is_active else None
+            case RemoteConnection():
+                served = self._principal("Agent", org_id, holder.agent_id) is not None
+                return holder if holder.status == "active" and served else None
+            case _:
+                return holder
+
+    def _found(self, kind: str, org_id: str, found_id: str) -> Holder | None:
         match kind:
             case "Human":
                 return self._directory.humans.get(found_id)
-            case "Agent":
-                agent = self._directory.agents.get(found_id)
-                return agent if agent is not None and agent.is_active else None
+            case "Agent" | "Bridge":
+                return self._directory.agents.get(found_id)
             case "Platform":
                 return self._directory.apps.get(found_id)
+            case "Connection":
+                return self._directory.remote_connections.get((org_id, found_id))
             case _:
                 return None
 
 
 def _live(credential: Credential, now: datetime) -> bool:
     return credential.expires_at is None or now < credential.expires_at
+
+
+def _claims(principal: Human | Agent | RemoteConnection, credential_id: str, now: datetime, lifetime: int) -> Claims:
+    issued_at = int(now.timestamp())
+    return Claims(
+        principal_type=_subject(principal),
+        principal_id=principal.id,
+        org_id=principal.org_id,
+        credential_id=credential_id,
+        generation=_generation(principal),
+        issued_at=issued_at,
+        expires_at=issued_at + lifetime,
+        token_id=new_id(),
+    )
+
+
+def _subject(principal: Human | Agent | RemoteConnection) -> Subject:
+    match principal:
+        case Human():
+            return "Human"
+        case Agent():
+            return "Agent"
+        case RemoteConnection():
+            return "Connection"
+
+
+def _generation(principal: Human | Agent | RemoteConnection) -> int:
+    """The generation that a token must be of; a connection has none, its status ends its tokens."""
+    return 0 if isinstance(principal, RemoteConnection) else principal.generation
+
+
+def _credential_id(claims: Claims) -> str:
+    if claims.credential_id:
+        return claims.credential_id
+    return CONVERSATION + claims.token_id if claims.principal_type == "Connection" else SIGN_IN + claims.principal_id
 
 
 def _scopes(principal: Human | Agent) -> list[str]:

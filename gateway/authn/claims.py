@@ -7,11 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Subject = Literal["Human", "Agent"]
+Subject = Literal["Human", "Agent", "Connection"]
 
-_SUBJECTS: Final[dict[str, Subject]] = {"user": "Human", "agent": "Agent"}
-_KINDS: Final[dict[Subject, str]] = {"Human": "user", "Agent": "agent"}
-_SUBJECT = re.compile(r"(user|agent):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_SUBJECTS: Final[dict[str, Subject]] = {"user": "Human", "agent": "Agent", "connection": "Connection"}
+_KINDS: Final[dict[Subject, str]] = {subject: kind for kind, subject in _SUBJECTS.items()}
+# Ids of ours are UUIDs; the id of a connection is the network's.
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_IDS: Final[dict[Subject, re.Pattern[str]]] = {
+    "Human": _UUID,
+    "Agent": _UUID,
+    "Connection": re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{3,63}"),
+}
 _TEXTS = ("org", "jti", "cid")
 _NUMBERS = ("iat", "exp", "gen")
 
@@ -20,8 +26,8 @@ _NUMBERS = ("iat", "exp", "gen")
 class Claims:
     """A token's content: who, until when, and what it hangs on.
 
-    `credential_id` is the key the token was exchanged from, empty for a password. `generation` is the principal's at
-    issue. `issued_at` and `expires_at` are whole seconds since the epoch.
+    `credential_id` is the key the token was exchanged from, empty for a password and for a conversation. `generation` is
+    the principal's at issue, 0 for a connection, which has none. `issued_at` and `expires_at` are whole seconds since the epoch.
     """
 
     principal_type: Subject
@@ -49,16 +55,15 @@ class Claims:
 
 def read_claims(given: Mapping[str, object]) -> Claims | None:
     """The claims of a payload, or None when one is missing or of the wrong type."""
-    subject = given.get("sub")
-    found = _SUBJECT.fullmatch(subject) if isinstance(subject, str) else None
+    found = _read_subject(given.get("sub"))
     texts = {name: value for name in _TEXTS if isinstance(value := given.get(name), str)}
     # `type(...) is int`: a JSON true is no number, and 1e9 is no whole one.
     numbers = {name: value for name in _NUMBERS if isinstance(value := given.get(name), int) and type(value) is int}
     if found is None or len(texts) < len(_TEXTS) or len(numbers) < len(_NUMBERS) or not texts["jti"]:
         return None
     return Claims(
-        principal_type=_SUBJECTS[found[1]],
-        principal_id=found[2],
+        principal_type=found[0],
+        principal_id=found[1],
         org_id=texts["org"],
         credential_id=texts["cid"],
         generation=numbers["gen"],
@@ -66,3 +71,10 @@ def read_claims(given: Mapping[str, object]) -> Claims | None:
         expires_at=numbers["exp"],
         token_id=texts["jti"],
     )
+
+
+def _read_subject(given: object) -> tuple[Subject, str] | None:
+    """The kind and the id of a subject such as `agent:<id>`."""
+    kind, _, found_id = given.partition(":") if isinstance(given, str) else ("", "", "")
+    subject = _SUBJECTS.get(kind)
+    return (subject, found_id) if subject is not None and _IDS[subject].fullmatch(found_id) else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
+from gateway.model.memory import RemoteConnection
 from gateway.model.records import Agent, Credential, Human, PlatformApp
 
 
@@ -23,6 +24,10 @@ class Directory(Protocol):
     @property
     def apps(self) -> Mapping[str, PlatformApp]:
         """Platform applications by id."""
+
+    @property
+    def remote_connections(self) -> Mapping[tuple[str, str], RemoteConnection]:
+        """Connections to remote agents by organisation and id, ended ones too."""
 
     @property
     def credentials(self) -> Mapping[str, Credential]:

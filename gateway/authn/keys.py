@@ -7,17 +7,25 @@ import hmac
 import secrets
 from typing import Final, Literal
 
-Prefix = Literal["1ck_", "ocv_", "plt_", "ct_", "rat_"]
-KeyHolder = Literal["Human", "Agent", "Platform"]
+Prefix = Literal["1ck_", "ocv_", "plt_", "pgc_", "pgb_", "ct_", "rat_"]
+KeyHolder = Literal["Human", "Agent", "Platform", "Connection", "Bridge"]
 
 HUMAN_KEY: Final[Prefix] = "1ck_"
 AGENT_KEY: Final[Prefix] = "ocv_"
 PLATFORM_KEY: Final[Prefix] = "plt_"
+CONNECTION_KEY: Final[Prefix] = "pgc_"
+BRIDGE_KEY: Final[Prefix] = "pgb_"
 CLAIM: Final[Prefix] = "ct_"
 REAUTH: Final[Prefix] = "rat_"
 
 #: The prefix of a long-lived key says whose it is; the stored row has to agree.
-KEY_HOLDERS: Final[dict[str, KeyHolder]] = {HUMAN_KEY: "Human", AGENT_KEY: "Agent", PLATFORM_KEY: "Platform"}
+KEY_HOLDERS: Final[dict[str, KeyHolder]] = {
+    HUMAN_KEY: "Human",
+    AGENT_KEY: "Agent",
+    PLATFORM_KEY: "Platform",
+    CONNECTION_KEY: "Connection",
+    BRIDGE_KEY: "Bridge",
+}
 
 SECRET_BYTES = 32
 #: Longer than any key: what is sent as one may be no longer.

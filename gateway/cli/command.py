@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 Place = Literal["path", "query", "body", "json", "confirm"]
 
-#: What a placeholder of a path stands for. Every placeholder is a positional argument.
+#: What a placeholder of a path stands for. Every placeholder is a positional argument, unless one of the arguments fills it.
 PATH = {
     "agent_id": "the agent",
     "approval_id": "the approval",
@@ -17,8 +17,10 @@ PATH = {
     "decision_id": "the decision",
     "event_id": "the event",
     "fact_key": "the fact's key",
+    "grant_id": "the grant",
     "key_id": "the key",
     "member_id": "the member",
+    "memory_id": "the row",
     "peer_id": "the peer",
 }
 
@@ -27,7 +29,9 @@ PATH = {
 class Argument:
     """One argument; `place` says which part of the request it fills.
 
-    A `json` argument is parsed as JSON (`@file` reads a file) and goes into the body; `confirm` is sent as `X-Auth-Confirm`.
+    A `json` argument is parsed as JSON (`@file` reads a file) and goes into the body; `confirm` is sent as `X-Auth-Confirm`; a
+    `path` argument without a placeholder is put at the end of the path. With `repeated` the flag is given once a value. With
+    `always` the flag takes no value and stands for that one.
     """
 
     name: str
@@ -36,16 +40,26 @@ class Argument:
     required: bool = False
     positional: bool = False
     many: bool = False
+    repeated: bool = False
     choices: tuple[str, ...] = ()
     kind: type = str
     flagged: str | None = None
     default: int | None = None
+    always: str | None = None
 
     @property
     def flag(self) -> str:
         return self.flagged or "--" + self.name.replace("_", "-")
 
+    @property
+    def dest(self) -> str:
+        """Where the parser puts it: two flags may fill one member."""
+        return self.name if self.positional else self.flag.removeprefix("--").replace("-", "_")
+
     def add_to(self, parser: Any) -> None:
+        if self.always is not None:
+            parser.add_argument(self.flag, dest=self.dest, help=self.help, action="store_const", const=self.always)
+            return
         more: dict[str, Any] = {"help": self.help, "type": self.kind}
         if self.default is not None:
             more["default"] = self.default
@@ -53,17 +67,20 @@ class Argument:
             more["choices"] = self.choices
         if self.many:
             more["nargs"] = "*"
+        if self.repeated:
+            more["action"] = "append"
         if self.positional:
             parser.add_argument(self.name, **more)
         else:
-            parser.add_argument(self.flag, dest=self.name, required=self.required, **more)
+            parser.add_argument(self.flag, dest=self.dest, required=self.required, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`peergate NOUN VERB`; `rows` is the member that holds a list and `columns` what a table of it shows.
+    """`peergate NOUN VERB`, or `peergate NOUN` where the verb is empty; `rows` is the member that holds a list and `columns`
+    what a table of it shows.
 
-    `always` goes into every body.
+    `always` goes into every body. With `until`, it is asked again until that member of the answer is 0.
     """
 
     noun: str
@@ -75,13 +92,27 @@ class Command:
     rows: str | None = None
     columns: tuple[str, ...] = ()
     always: Mapping[str, str] = field(default_factory=dict)
+    until: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.noun} {self.verb}".strip()
 
 
 def command(
-    name: str, request: str, help: str, *arguments: Argument, rows: str | None = None, columns: str = "", **always: str
+    name: str,
+    request: str,
+    help: str,
+    *arguments: Argument,
+    rows: str | None = None,
+    columns: str = "",
+    until: str | None = None,
+    **always: str,
 ) -> Command:
     """A command from `"noun verb"` and `"METHOD /path"`; `columns` are words."""
-    noun, verb = name.split()
+    noun, _, verb = name.partition(" ")
     method, path = request.split()
-    places = tuple(Argument(word, PATH[word], "path", positional=True) for word in re.findall(r"{(\w+)}", path))
-    return Command(noun, verb, method, path, help, (*places, *arguments), rows, tuple(columns.split()), always)
+    filled = {argument.name for argument in arguments if argument.place == "path"}
+    words = [word for word in re.findall(r"{(\w+)}", path) if word not in filled]
+    places = tuple(Argument(word, PATH[word], "path", positional=True) for word in words)
+    return Command(noun, verb, method, path, help, (*places, *arguments), rows, tuple(columns.split()), always, until)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gateway.cli.command import Argument, Command, command
+from gateway.cli.memory_commands import MEMORY_COMMANDS
 
 LIMIT = Argument("limit", "rows at most", "query", kind=int)
 OFFSET = Argument("offset", "rows to skip", "query", kind=int)
@@ -289,4 +290,4 @@ ADMINISTRATION: tuple[Command, ...] = (
     command("admin verify", "POST /v1/admin/verify", "walk the log's whole hash chain"),
 )
 
-COMMANDS: tuple[Command, ...] = (*AGENTS, *PEERS, *APPROVALS, *RECORDS, *ORGANISATION, *ADMINISTRATION)
+COMMANDS: tuple[Command, ...] = (*AGENTS, *PEERS, *MEMORY_COMMANDS, *APPROVALS, *RECORDS, *ORGANISATION, *ADMINISTRATION)

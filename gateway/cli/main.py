@@ -7,7 +7,7 @@ import getpass
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,13 +19,16 @@ from gateway.cli import client, local
 from gateway.cli.command import Argument, Command
 from gateway.cli.commands import COMMANDS
 from gateway.cli.exits import DONE, USAGE, CommandError
-from gateway.cli.output import print_fields, print_json, print_prose, print_rows
+from gateway.cli.output import print_fields, print_json, print_prose, print_rows, progress
 
 CONFIRM = "X-Auth-Confirm"
 ASKED = "a password is asked for on a terminal, or taken from PEERGATE_CONFIRM"
 NOUNS = {
     "agent": "agents and their written rules",
     "peer": "people, what is held about them, and who may read it",
+    "memory": "what agents remember, and what others see of it",
+    "remote": "remote agents that are connected to yours",
+    "grant": "what remote agents may see",
     "approval": "what agents ask humans",
     "decisions": "the decision log",
     "audit": "audit events and the log's hash chain",
@@ -75,12 +78,15 @@ def build_parser() -> argparse.ArgumentParser:
     local.add_commands(commands)
     nouns: dict[str, Any] = {}
     for command in COMMANDS:
+        if not command.verb:
+            _add(commands, command.noun, command)
+            continue
         if command.noun not in nouns:
             says = NOUNS[command.noun]
             noun = commands.add_parser(command.noun, help=says, description=f"{says[0].upper()}{says[1:]}.")
             noun.set_defaults(parser=noun)
             nouns[command.noun] = noun.add_subparsers(metavar="VERB")
-        _add(nouns[command.noun], command)
+        _add(nouns[command.noun], command.verb, command)
     local.add_verbs(nouns)
     return parser
 
@@ -92,9 +98,9 @@ def _version() -> str:
         return "from a checkout"
 
 
-def _add(verbs: Any, command: Command) -> None:
+def _add(verbs: Any, name: str, command: Command) -> None:
     says = f"{command.help[0].upper()}{command.help[1:]}. Asks {command.method} {command.path}."
-    parser = verbs.add_parser(command.verb, help=command.help, description=says)
+    parser = verbs.add_parser(name, help=command.help, description=says)
     for argument in command.arguments:
         argument.add_to(parser)
     parser.add_argument("--url", dest="with_url", help="the gateway's address (default: PEERGATE_URL)")
@@ -111,12 +117,15 @@ def _run(command: Command, given: argparse.Namespace) -> int:
     path, query, headers = command.path, {}, {}
     body: dict[str, object] = dict(command.always)
     for argument in command.arguments:
-        value = getattr(given, argument.name)
+        value = getattr(given, argument.dest)
         if value is None:
             continue
+        if argument.name in body and argument.place in ("body", "json"):
+            raise CommandError(f"`{argument.flag}`: `{argument.name}` is given already", USAGE)
         match argument.place:
             case "path":
-                path = path.replace("{" + argument.name + "}", quote(value, safe=""))
+                place, filled = "{" + argument.name + "}", quote(value, safe="")
+                path = path.replace(place, filled) if place in path else f"{path}/{filled}"
             case "query":
                 query[argument.name] = value
             case "confirm":
@@ -136,8 +145,23 @@ def _run(command: Command, given: argparse.Namespace) -> int:
         if not proof:
             raise
         answer = ask(headers={CONFIRM: proof})
+    if command.until is not None:
+        answer = _until(command.until, answer, partial(ask, headers=headers), label=command.name)
     _print(command, answer, as_json=given.as_json)
     return DONE
+
+
+def _until(member: str, answer: Any, ask: Callable[[], Any], *, label: str) -> Any:
+    """Ask again while the member of the answer goes down, and add up the other counts."""
+    with progress(label) as shown:
+        while answer[member]:
+            shown(f"{answer[member]:,} left")
+            again = ask()
+            if again[member] >= answer[member]:
+                return again
+            counts = {name: answer[name] + again[name] for name in again if name != member and isinstance(again[name], int)}
+            answer = {**again, **counts}
+    return answer
 
 
 def _proof(refused: client.NotConfirmed) -> str | None:
@@ -170,13 +194,16 @@ def _print(command: Command, answer: Any, *, as_json: bool) -> None:
             print("done")
     elif as_json:
         print_json(answer)
-    elif command.rows is not None:
+    elif command.rows is not None and command.rows in answer:
         print_rows(answer[command.rows], command.columns)
-        total = answer.get("total")
+        total, cursor = answer.get("total"), answer.get("next_cursor")
+        more = f"--cursor {cursor} shows more" if cursor else "--limit and --offset show more"
         if total is not None and total > len(answer[command.rows]):
-            print(f"{len(answer[command.rows])} of {total}; --limit and --offset show more")
+            print(f"{len(answer[command.rows])} of {total}; {more}")
     elif isinstance(answer.get("context"), str) and "characters" in answer:
         print_prose(answer["context"] or "nothing is known of this person yet")
+    elif isinstance(answer.get("answer"), str):
+        print_prose(answer["answer"] or "nothing is remembered of this")
     else:
         whole = next(iter(answer.values())) if len(answer) == 1 else answer
         print_fields(whole if isinstance(whole, dict) else answer)

@@ -112,7 +112,7 @@ NO_LIMITS = GrantLimits()
 class MemoryGrant:
     """What a person allowed a connection. Never changed, only revoked: its id stands for all of it.
 
-    `tags` empty asks for no tag. `scope` is the network's name of it, when it was granted by that, with its parameters.
+    `tags` empty asks for no tag.
     """
 
     id: str

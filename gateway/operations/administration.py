@@ -73,7 +73,7 @@ async def erase(services: Services, *, peer_id: str | None, progress: Steps = _s
             if peer is None:
                 raise NotFound("there is no such peer")
             await _change(services, session, lambda tx: erasure.erase_person(tx, grant, peer))
-        return {"receipt": asdict(await _erase(services, grant, progress))}
+        return {"receipt": asdict(await rewrite_store(services, grant, progress))}
 
 
 async def derive(services: Services, *, as_of: datetime | None, dry_run: bool, progress: Steps = _silent) -> dict[str, Any]:
@@ -170,7 +170,7 @@ async def backup_now(call: Call) -> Reply:
 async def erase_now(call: Call) -> Reply:
     """Rewrite the store, so that what was deleted is not on the disk."""
     grant = call.access.authorize(call.session, "admin.erase", Installation())
-    receipt = await _erase(call.services, grant, _silent)
+    receipt = await rewrite_store(call.services, grant, _silent)
     shown = {"bytes_verified": receipt.bytes_verified, "backups_not_covered": len(receipt.backups_not_covered)}
     return Reply({"receipt": shown})
 
@@ -210,7 +210,12 @@ def _copy(services: Services, target: Path, progress: Steps) -> dict[str, int]:
     return counts
 
 
-async def _erase(services: Services, grant: Grant[Any], progress: Steps) -> Receipt:
+async def rewrite_store(services: Services, grant: Grant[Any], progress: Steps = _silent) -> Receipt:
+    """Write the store anew without what was deleted from it.
+
+    Raises:
+        Unavailable: the disk is full, or refuses; what was deleted stays deleted.
+    """
     await _settle(services, grant)
     receipt = await _file_work("the store was not rewritten and is as it was", rewrite, services.database, progress)
     await _settle(services, grant, grant.audit("admin.erased", {}))

@@ -169,7 +169,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "agent.delete",
         "DELETE",
         "/v1/agents/{agent_id}",
-        "End an agent and its children, with their keys, observer entries and pending approvals.",
+        "End an agent and its children, with their keys, observer entries, pending approvals, remote connections and memory.",
         delete,
         actions=("agent.delete",),
     ),

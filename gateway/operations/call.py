@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from gateway.access.door import Access
 from gateway.authn.authenticator import Authenticator
 from gateway.config import Settings
+from gateway.embedding.embedder import Embedder
 from gateway.errors import NotFound, Stale, Unauthenticated
 from gateway.model.grant import Grant, Session
 from gateway.model.memory import RemoteConnection
 from gateway.model.records import Agent, Org, Peer, PlatformConnection
 from gateway.operations.contexts import ContextCache
 from gateway.operations.fields import Fields, is_id
+from gateway.operations.meter import Meter
 from gateway.store.db import Database
 from gateway.store.entities import Missing, MissingType
 from gateway.store.rows import Rows, Tx
@@ -50,6 +52,9 @@ class Services:
     access: Access
     authenticator: Authenticator
     contexts: ContextCache
+    cursor_key: bytes = field(repr=False)
+    embedder: Embedder | None = None
+    requests: Meter = field(default_factory=Meter)
 
 
 @dataclass(slots=True)
@@ -87,6 +92,11 @@ class Call:
 
     def agent(self, agent_id: str | None) -> Agent | Missing:
         return self._target("Agent", agent_id, self.state.agents)
+
+    def agent_or_former(self, agent_id: str | None) -> Agent | Missing:
+        """An agent, or one that was deleted: what it remembers is still its organisation's."""
+        former = self.state.former_agents.get(agent_id or "")
+        return former if former is not None and former.org_id == self.session.caller.org_id else self.agent(agent_id)
 
     def connection(self, connection_id: str | None) -> PlatformConnection | Missing:
         return self._target("PlatformConnection", connection_id, self.state.connections)

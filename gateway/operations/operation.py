@@ -11,11 +11,15 @@ from gateway.operations.call import Call
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an operation answers: a status, a JSON body (None only with 204) and extra headers."""
+    """What an operation answers: a status, a JSON body (None with 204 and with a `text`) and extra headers.
+
+    `text` is a body that is not JSON: its content type, and what it says.
+    """
 
     body: Mapping[str, object] | None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    text: tuple[str, str] | None = None
 
 
 NO_CONTENT = Reply(None, 204)
@@ -28,7 +32,9 @@ class Operation:
     `actions` are the Cedar actions it may ask for; a public operation asks none and says why in `public`; with
     `knows_callers`, whoever shows a credential to it is authenticated and limited all the same.
     `fields` and `query` are the members it reads. With `strict`, any other member is refused; without, it is ignored,
-    because published clients of this wire send extras. `body_bytes` is how large a body may be.
+    because published clients of this wire send extras. `repeated` are those of `query` that may be given several times: each
+    is read as a list. `body_bytes` is how large a body may be. `unread` looks at nothing that is
+    sent but the credential, so that its answer depends on nothing else.
     """
 
     name: str
@@ -39,7 +45,9 @@ class Operation:
     actions: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
     strict: bool = False
+    unread: bool = False
     public: str | None = None
     knows_callers: bool = False
     body_bytes: int = limits.BODY_BYTES

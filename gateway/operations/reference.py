@@ -35,6 +35,8 @@ def _entry(operation: Operation) -> str:
         lines.append(f"- actions: {_code(operation.actions)}\n")
     if operation.query:
         lines.append(f"- query: {_code(operation.query)}\n")
+    if operation.repeated:
+        lines.append(f"- repeatable: {_code(operation.repeated)}\n")
     if operation.fields:
         lines.append(f"- body: {_code(operation.fields)}\n")
     if operation.strict:

@@ -12,10 +12,13 @@ import cedarpy
 from cedarpy import pst
 
 from gateway.model.entity import EntityUid
-from gateway.policy import files, guard, house, partition, source
+from gateway.policy import files, guard, house, partition, source, translatable
+from gateway.policy import vocabulary as vocabularies
 from gateway.policy.finding import Finding, PolicyError
+from gateway.policy.grants import RESERVED
 from gateway.policy.source import Policy, PolicyInfo
 from gateway.policy.value import canonical
+from gateway.policy.vocabulary import Vocabulary
 
 SCHEMA = "schema.cedarschema"
 
@@ -39,6 +42,7 @@ class Bundle:
     members: Mapping[str, tuple[str, ...]] = field(repr=False)
     partitions: Mapping[str, cedarpy.PolicySet | None] = field(repr=False, compare=False)
     trees: Mapping[str, pst.Template] = field(repr=False, compare=False)
+    vocabulary: Vocabulary = field(repr=False)
 
     @classmethod
     def load(cls, schema: Path, policies: Path, *, required: Collection[str] = (), house_rules: bool = True) -> Bundle:
@@ -75,7 +79,10 @@ class Bundle:
             findings += _invalid(read, handle)
         if findings:
             raise PolicyError(findings)
-        return _assemble(schema, handle, {p.info.id: p for p in read})
+        bundle = _assemble(schema, handle, {p.info.id: p for p in read})
+        if findings := list(translatable.breaches(bundle.vocabulary, bundle.policies, bundle.members)):
+            raise PolicyError(findings)
+        return bundle
 
     def without(self, policy_id: str) -> Bundle:
         """Returns this bundle with one policy left out; raises `KeyError` for an id that it does not hold."""
@@ -107,6 +114,8 @@ def _breaches_of_the_whole(policies: list[Policy], required: Collection[str]) ->
         info = policy.info
         if (other := first.setdefault(info.id, info)) is not info:
             yield _finding(info, f"is also the id of {other.file}:{other.line}")
+        if RESERVED.fullmatch(info.id):
+            yield _finding(info, "is an id of what a grant is compiled to")
     for missing in sorted(set(required) - first.keys()):
         yield Finding("", 0, missing, "is required and missing")
     if len(policies) > guard.MAX_POLICIES:
@@ -145,6 +154,7 @@ def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy])
         members=MappingProxyType(members),
         partitions=partition.build(members, trees, {}),
         trees=MappingProxyType(trees),
+        vocabulary=vocabularies.read(str(schema)),
     )
 
 

@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from gateway.model.decision import DenyKind, Query, Verdict
 from gateway.model.entity import EntityUid
+from gateway.model.memory import NO_LIMITS, TEMPLATE_VERSION, MemoryGrant
 from gateway.policy.bundle import Bundle
 from gateway.policy.context import Context
 from gateway.policy.engine import PolicyEngine
@@ -21,8 +23,9 @@ SUFFIX = "_test.json"
 UID = re.compile(r'((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)::"([^"\\]*)"', re.ASCII)
 KEYS = frozenset(
     "name request entities decision reason num_errors "  # the Cedar CLI's
-    "description reason_exact deny_kind control entities_from".split()
+    "description reason_exact deny_kind control entities_from grants".split()
 )
+GRANT_KEYS = frozenset("id actions project_id tags tags_match classifications provenance".split())
 
 
 class CaseError(ValueError):
@@ -32,6 +35,8 @@ class CaseError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Case:
     """One request and the answer it must get; `raw` is the case as written, `cast` the shared entities it asks for.
+
+    `grants` are what the principal, a remote agent, is granted: policies beside those of the files. Of one id, one grant.
 
     `reason` is a subset of the determining policies, or all of them with `reason_exact`. Without a `deny_kind` a deny must
     be the policies' own: a request that is not valid fails the case.
@@ -49,6 +54,7 @@ class Case:
     deny_kind: DenyKind | None
     control: str
     raw: Mapping[str, Any]
+    grants: tuple[MemoryGrant, ...] = ()
 
     @property
     def action(self) -> str:
@@ -107,7 +113,7 @@ def run_cases(bundle: Bundle, cases: Iterable[Case]) -> list[CaseResult]:
     engine = PolicyEngine(bundle, salt=b"")
     results = []
     for case, query, slice in prepare(engine, cases):
-        verdict = engine.decide(query, slice)
+        verdict = engine.decide(query, slice, case.grants)
         results.append(CaseResult(case, verdict, tuple(judge(case, verdict))))
     return results
 
@@ -168,6 +174,29 @@ def _case(policies: Path, file: str, number: int, raw: Mapping[str, Any]) -> Cas
         deny_kind=DenyKind(raw["deny_kind"]) if "deny_kind" in raw else None,
         control=raw.get("control", ""),
         raw=raw,
+        grants=tuple(_grant(_uid(request["principal"]), grant) for grant in raw.get("grants", ())),
+    )
+
+
+def _grant(connection: EntityUid, raw: Mapping[str, Any]) -> MemoryGrant:
+    """What a grant does not say is what it is by default; who made it, and when, decides nothing."""
+    if unknown := sorted(raw.keys() - GRANT_KEYS):
+        raise CaseError(f"unknown keys {unknown} of a grant")
+    return MemoryGrant(
+        id=raw["id"],
+        org_id="",
+        connection_id=connection.id,
+        actions=tuple(raw["actions"]),
+        project_id=raw["project_id"],
+        tags=tuple(raw.get("tags", ())),
+        tags_match=raw.get("tags_match", "any"),
+        classifications=tuple(raw.get("classifications", ("public", "internal"))),
+        provenance=raw.get("provenance", "any"),
+        expires_at=None,
+        limits=NO_LIMITS,
+        template_version=TEMPLATE_VERSION,
+        created_by="",
+        created_at=datetime.min.replace(tzinfo=UTC),
     )
 
 

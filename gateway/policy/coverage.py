@@ -41,7 +41,7 @@ def unnoticed(bundle: Bundle, cases: Iterable[Case]) -> tuple[str, ...]:
     """
     engine = PolicyEngine(bundle, salt=b"")
     asked = prepare(engine, cases)
-    verdicts = [engine.decide(query, slice) for _, query, slice in asked]
+    verdicts = [engine.decide(query, slice, case.grants) for case, query, slice in asked]
     silent = []
     for policy_id in bundle.policies:
         without = PolicyEngine(bundle.without(policy_id), salt=b"")
@@ -50,6 +50,6 @@ def unnoticed(bundle: Bundle, cases: Iterable[Case]) -> tuple[str, ...]:
             for item, verdict in zip(asked, verdicts, strict=True)
             if policy_id in verdict.policies or policy_id in verdict.errors
         )
-        if not any(any(judge(case, without.decide(query, slice))) for case, query, slice in touched):
+        if not any(any(judge(case, without.decide(query, slice, case.grants))) for case, query, slice in touched):
             silent.append(policy_id)
     return tuple(silent)

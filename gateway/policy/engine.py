@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 import cedarpy
 
+from gateway.model.condition import FALSE
 from gateway.model.decision import DenyKind, Query, Reason, Verdict
-from gateway.model.entity import Entity
+from gateway.model.entity import Entity, EntityUid
 from gateway.model.memory import MemoryGrant
-from gateway.policy import partition
+from gateway.policy import grants as granted
+from gateway.policy import planning, probe
 from gateway.policy import slice as slices
 from gateway.policy.bundle import Bundle
 from gateway.policy.context import Context
+from gateway.policy.panic import unless_it_panics
 from gateway.policy.plan import Plan
 from gateway.policy.reading import reads_context
+from gateway.policy.sets import PolicySets
 from gateway.policy.slice import Slice
+from gateway.policy.source import failed
 from gateway.policy.value import ValueRefused, uid_json
 
-FAILED_POLICY = re.compile(r"\Aerror while evaluating policy `([^`]+)`")
 ENUMERATED = re.compile(r"\benum\s*\[")
 #: Kinds of request that are known to satisfy the schema: an action, two types and a context, which is new each minute.
 KNOWN_VALID = 4_096
+#: Plans that are kept: one a principal, action and minute.
+PLANS = 4_096
 INVALID = Verdict(allowed=False, deny_kind=DenyKind.INVALID_REQUEST, policies=(), reasons=(), errors=())
 FAILED = Verdict(allowed=False, deny_kind=DenyKind.EVALUATION_ERROR, policies=(), reasons=(), errors=())
 UNMENTIONED = Verdict(allowed=False, deny_kind=DenyKind.NOT_PERMITTED, policies=(), reasons=(), errors=())
@@ -40,7 +47,8 @@ class PolicyEngine:
         self._reads_context = {
             action for action, policies in bundle.partitions.items() if policies is not None and reads_context(policies)
         }
-        self._sets: dict[tuple[tuple[str, ...], str, str], cedarpy.PolicySet] = {}
+        self._sets = PolicySets(bundle)
+        self._plans: OrderedDict[object, Plan] = OrderedDict()
         self._valid: set[tuple[str, str, str, str]] = set()
         # A type with enumerated ids is the one thing about an entity's id that a request is validated for.
         self._remembers_valid = ENUMERATED.search(str(bundle.schema)) is None
@@ -66,15 +74,48 @@ class PolicyEngine:
 
     def plan(self, query: Query, resource: str, slice: Slice, grants: Sequence[MemoryGrant] = ()) -> Plan:
         """Returns what the policies say of every resource of a type; the resource of the query is left out of account."""
-        raise NotImplementedError
+        context = self._checked(query, slice, query.principal)
+        if isinstance(context, Verdict):
+            return Plan(context, FALSE)
+        # INVARIANT: all that a plan comes from is in its key, but for the bundle, which is the engine's own.
+        key = (query.action, query.principal, resource, slice.hashes, context.text, tuple([grant.id for grant in grants]))
+        made = self._plans.get(key)
+        if made is not None:
+            self._plans.move_to_end(key)
+            return made
+        made = self._plans[key] = planning.plan(
+            self.bundle,
+            query.principal,
+            query.action,
+            context.text,
+            self._sets.of((query.action,), query.principal, resource, grants),
+            slice.handle,
+            resource=resource,
+            reason=self._reason,
+        )
+        if len(self._plans) > PLANS:
+            self._plans.popitem(last=False)
+        return made
+
+    def probe(self, grant: MemoryGrant, agent_id: str) -> None:
+        """Raises `GrantRefused` when a grant is no valid policy, or allows not even a row that was made up to fit it.
+
+        Asked are the grant and the guardrails alone. Every entity is made up: nothing of the store is looked at.
+        """
+        probe.check(self.bundle, self._sets, grant, agent_id)
 
     def decide_all(self, queries: Sequence[Query], slice: Slice, grants: Sequence[MemoryGrant] = ()) -> list[Verdict]:
-        """Returns a verdict a query, in their order; neighbours of one kind go to Cedar as one batch."""
+        """Returns a verdict a query, in their order; neighbours of one kind go to Cedar as one batch.
+
+        A connection is decided with its grants as policies; to any other principal they are nothing.
+        """
         verdicts: list[Verdict] = []
-        for (action, principal, resource), run in groupby(queries, key=_types):
-            items = [self._request(query, slice) for query in run]
+        for _, alike in groupby(queries, key=self._asked_over):
+            first, *others = alike
+            items = [self._request(query, slice, granted=bool(grants)) for query in (first, *others)]
             asked = [item for item in items if not isinstance(item, Verdict)]
-            answers = iter(self._ask(asked, self._set((action,), principal, resource), slice) if asked else ())
+            policies = self._sets.of((first.action,), first.principal, first.resource.type, grants) if asked else None
+            answers = iter(self._ask(asked, policies, slice) if policies is not None else ())
             verdicts += [item if isinstance(item, Verdict) else next(answers) for item in items]
         return verdicts
 
@@ -85,54 +126,45 @@ class PolicyEngine:
         of another action says of a query is nothing, so the verdicts are those of `decide`.
         """
         prepared = [self._request(query, slice) for query in queries]
-        [(principal, resource)] = {(query.principal.type, query.resource.type) for query in queries}
+        [(principal, resource)] = {(query.principal, query.resource.type) for query in queries}
         if any(isinstance(item, Verdict) for item in prepared):
             return [self.decide(query, slice) for query in queries]
         requests = [item for item in prepared if not isinstance(item, Verdict)]
-        return self._ask(requests, self._set(tuple([query.action for query in queries]), principal, resource), slice)
+        policies = self._sets.of(tuple([query.action for query in queries]), principal, resource, ())
+        return self._ask(requests, policies, slice)
 
-    def _set(self, actions: tuple[str, ...], principal: str, resource: str) -> cedarpy.PolicySet:
-        """Returns the policies that could match any of some actions between two types: a few kinds of question are asked."""
-        key = (actions, principal, resource)
-        made = self._sets.get(key)
-        if made is None:
-            made = self._sets[key] = partition.between(self.bundle.trees, self.bundle.members, actions, principal, resource)
-        return made
-
-    def _request(self, query: Query, slice: Slice) -> dict[str, Any] | Verdict:
-        """Returns what to ask Cedar, or the verdict when there is nothing to ask.
+    def _checked(self, query: Query, slice: Slice, *named: EntityUid) -> Context | Verdict:
+        """Returns the context to ask with, or the verdict when there is nothing to ask.
 
         INVARIANT: every entity that the request names is in the slice, and every entity that these name. Cedar answers
         over missing ones too, and skips the forbids that would have needed them, in part without an error.
         """
-        action = self._actions.get(query.action)
-        if action is None or slice.missing or slice.schema_hash != self.bundle.schema_hash:
+        if query.action not in self._actions or slice.missing or slice.schema_hash != self.bundle.schema_hash:
             return INVALID
         try:
             context = query.context if isinstance(query.context, Context) else Context(query.context)
         except ValueRefused:
             return INVALID
-        if not slice.uids.issuperset((query.principal, query.resource, *context.uids)):
-            return INVALID
-        if self.bundle.partitions[query.action] is None:
+        return context if slice.uids.issuperset((*named, *context.uids)) else INVALID
+
+    def _request(self, query: Query, slice: Slice, *, granted: bool = False) -> dict[str, Any] | Verdict:
+        """Returns what to ask Cedar, or the verdict when there is nothing to ask."""
+        context = self._checked(query, slice, query.principal, query.resource)
+        if isinstance(context, Verdict):
+            return context
+        if self.bundle.partitions[query.action] is None and not granted:
             return UNMENTIONED
         return {
             "principal": uid_json(query.principal),
-            "action": action,
+            "action": self._actions[query.action],
             "resource": uid_json(query.resource),
             "context": context.text,
         }
 
     def _ask(self, requests: list[dict[str, Any]], policies: cedarpy.PolicySet, slice: Slice) -> list[Verdict]:
         schema, requests = self._unvalidated(requests)
-        try:
-            answers = cedarpy.is_authorized_batch(requests, policies, slice.handle, schema)
-        except BaseException as panic:
-            # A Rust panic is a BaseException whose class cannot be imported. It must not end the process, which serves
-            # others, and must not pass for an answer. Ordinary exceptions are bugs of ours: uids and contexts that get
-            # here were accepted by Cedar or are JSON text, for which it returns NoDecision.
-            if type(panic).__name__ != "PanicException":
-                raise
+        answers = unless_it_panics(lambda: cedarpy.is_authorized_batch(requests, policies, slice.handle, schema))
+        if answers is None:
             return [FAILED] * len(requests)
         if schema is not None and all(answer.decision is not cedarpy.Decision.NoDecision for answer in answers):
             self._remember(requests)
@@ -160,17 +192,20 @@ class PolicyEngine:
         if decision is cedarpy.Decision.NoDecision:
             return INVALID
         policies = tuple(sorted(diagnostics.reasons))
-        reasons = tuple([self._reasons[id_] for id_ in policies])
+        reasons = tuple([self._reason(id_) for id_ in policies])
         if diagnostics.errors:
-            failed = {id_ for error in diagnostics.errors for id_ in FAILED_POLICY.findall(error)}
-            return Verdict(False, DenyKind.EVALUATION_ERROR, policies, reasons, tuple(sorted(failed)))
+            return Verdict(False, DenyKind.EVALUATION_ERROR, policies, reasons, failed(diagnostics.errors))
         if decision is cedarpy.Decision.Allow:
             return Verdict(True, None, policies, reasons, ())
         return Verdict(False, DenyKind.FORBIDDEN if policies else DenyKind.NOT_PERMITTED, policies, reasons, ())
 
+    def _asked_over(self, query: Query) -> tuple[str, str, str, EntityUid | None]:
+        """What tells apart the policies that queries are asked over; each connection has its own."""
+        principal, resource = query.principal, query.resource.type
+        return query.action, principal.type, resource, principal if self._sets.granted(principal.type, resource) else None
 
-def _types(query: Query) -> tuple[str, str, str]:
-    return query.action, query.principal.type, query.resource.type
+    def _reason(self, policy_id: str) -> Reason:
+        return self._reasons.get(policy_id) or granted.reason_of(policy_id)
 
 
 def _kind(request: dict[str, Any]) -> tuple[str, str, str, str]:

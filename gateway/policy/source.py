@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -14,9 +14,10 @@ from gateway.policy import guard
 from gateway.policy.finding import Finding
 from gateway.policy.text import Piece, split
 
-#: Cedar's error messages quote a policy id in backticks, which is how `engine` finds it again.
+#: Cedar's error messages quote a policy id in backticks, which is how `failed` finds it again.
 POLICY_ID = re.compile(r"[^`\x00-\x1f\x7f]{1,200}")
 PRECEDENCE = re.compile(r"[0-9]{1,4}")
+FAILED_POLICY = re.compile(r"\Aerror while evaluating policy `([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,11 @@ def read(file: str, text: str) -> tuple[list[Policy], list[Finding]]:
     if not pieces:
         findings.append(Finding(file, 0, "", "holds no policy"))
     return policies, findings
+
+
+def failed(errors: Iterable[str]) -> tuple[str, ...]:
+    """Returns the ids of the policies of which Cedar's error messages speak, sorted."""
+    return tuple(sorted({id_ for error in errors for id_ in FAILED_POLICY.findall(error)}))
 
 
 def stem(file: str) -> str:

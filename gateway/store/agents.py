@@ -14,6 +14,7 @@ from gateway.model.rules import NO_RULES, ApprovalRules, widens
 from gateway.store.approval_outcomes import cancel_pending_of
 from gateway.store.canonical import canonical
 from gateway.store.credentials import end_credentials, insert_credential
+from gateway.store.remote_connections import end_all_of
 from gateway.store.rows import Tx
 from gateway.store.state import State
 
@@ -164,7 +165,8 @@ def rotate_key(tx: Tx, grant: Grant[Agent], key: Credential, end: Mapping[str, o
 
 
 def delete(tx: Tx, grant: Grant[Agent]) -> None:
-    """End an agent and its children: keys, tokens, places on observer lists, what they wait for. Their history stays."""
+    """End an agent and its children: keys, tokens, places on observer lists, what they wait for, and whoever was connected
+    to them. Their history stays, and so does what they remember: owners and admins read it until it is forgotten."""
     agent = current(tx, grant)
     for gone in (agent, *tx.state.children_of(agent.id)):
         tx.run(DELETE, gone.id, grant.now)
@@ -172,6 +174,7 @@ def delete(tx: Tx, grant: Grant[Agent]) -> None:
         tx.run(DELETE_REMOVED, gone.id)
         cancel_pending_of(tx, grant, gone.id)
         end_credentials(tx, "Agent", gone.id)
+        end_all_of(tx, grant, gone)
         tx.after_commit(lambda agent_id=gone.id: _forget(tx.state, agent_id))  # type: ignore[misc]  # a default binds the loop's value
         tx.append(grant.audit("agent.deleted", {"agent_id": gone.id}, resource=EntityUid("Agent", gone.id)))
 

@@ -49,6 +49,9 @@ class Compiler:
 
     def compile(self, caller: Caller, target: Target, now: datetime) -> tuple[tuple[Entity, ...], datetime | None]:
         """The principal, the target and everything they refer to."""
+        if isinstance(target, RemoteConnection) and target.org_id != caller.org_id:
+            # Two organisations may have connections of one id, which would be one entity here.
+            target = Missing("Connection", target.id)
         build = _Build(self._state, now)
         build.target(target)
         build.principal(caller, target)
@@ -122,7 +125,7 @@ class _Build:
 
     def agent(self, agent_id: str, *, peer: Peer | None = None, rules: bool = False) -> EntityUid:
         uid = EntityUid("Agent", agent_id)
-        agent = self._state.agents.get(agent_id)
+        agent = self._state.agents.get(agent_id) or self._state.former_agents.get(agent_id)
         if agent is None:
             return self._put(uid, {"org": self.org(""), "active": False, "registered_by": self.human("")}, (NOWHERE,))
         org = self.org(agent.org_id)
@@ -251,6 +254,7 @@ class _Build:
         return self._put(EntityUid("Connection", connection.id), attrs, (org,))
 
     def memory(self, row: Memory) -> EntityUid:
+        self._until(row.expires_at)
         self.org(row.org_id)
         self.agent(row.agent_id)
         entity = memory_entity(row, self._now)

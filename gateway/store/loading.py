@@ -32,7 +32,7 @@ ORGS = "SELECT id, name, settings, created_at FROM orgs"
 HUMANS = """SELECT id, org_id, email, display_name, role, password_hash, totp_secret, totp_confirmed, totp_last_step,
   generation, created_at FROM humans"""
 AGENTS = """SELECT id, org_id, name, description, is_active, created_by, parent_id, connection_id, approval_policy,
-  token_ttl_seconds, generation, created_at, attributes FROM agents WHERE deleted_at IS NULL"""
+  token_ttl_seconds, generation, created_at, attributes, deleted_at IS NOT NULL FROM agents"""
 CREDENTIALS = """SELECT id, org_id, principal_type, principal_id, name, secret_hash, created_at, expires_at FROM credentials"""
 REVOKED = "SELECT jti, expires_at FROM revoked_tokens"
 APPS = "SELECT id, org_id, name, slug, created_by, created_at FROM platform_apps"
@@ -55,8 +55,9 @@ def load_state(rows: Rows, state: State) -> None:
         state.put_org(Org(org_id, name, settings_of(settings), created_at))
     for row in rows.all(HUMANS):
         state.put_human(Human(*row))
-    for row in rows.all(AGENTS):
-        state.put_agent(_agent(row))
+    for found in rows.all(AGENTS):
+        put = state.put_former_agent if found[-1] else state.put_agent
+        put(_agent(found[:-1]))
     for row in rows.all(CREDENTIALS):
         state.put_credential(Credential(*row))
     for jti, expires_at in rows.all(REVOKED):

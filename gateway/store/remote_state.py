@@ -40,10 +40,10 @@ class RemoteState:
 
     def put_memory_grant(self, grant: MemoryGrant) -> None:
         """Add a grant, or replace it by the same one revoked."""
-        key = (grant.org_id, grant.connection_id)
-        if grant.id not in self.memory_grants:
-            self._grants_of[key] = (*self._grants_of.get(key, ()), grant.id)
         self.memory_grants[grant.id] = grant
+        key = (grant.org_id, grant.connection_id)
+        ids = {*self._grants_of.get(key, ()), grant.id}
+        self._grants_of[key] = tuple(sorted(ids, key=lambda id_: (self.memory_grants[id_].created_at, id_)))
         self.version += 1
 
     def suppress(self, org_id: str, connection_id: str) -> None:

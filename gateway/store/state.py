@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from gateway.model.records import (
@@ -34,6 +35,7 @@ class State(RemoteState):
         self.orgs: dict[str, Org] = {}
         self.humans: dict[str, Human] = {}
         self.agents: dict[str, Agent] = {}
+        self.former_agents: dict[str, Agent] = {}
         self.credentials: dict[str, Credential] = {}
         self.revoked_tokens: dict[str, datetime] = {}
         self.peers: dict[str, Peer] = {}
@@ -162,10 +164,16 @@ class State(RemoteState):
         self.agents[agent.id] = agent
         self.version += 1
 
-    def drop_agent(self, agent_id: str) -> None:
-        """Forget an agent; the observer lists that name it are changed on their own."""
-        self.agents.pop(agent_id, None)
+    def put_former_agent(self, agent: Agent) -> None:
+        """Add an agent that was deleted: it does nothing any more, and what it remembers stays its organisation's."""
+        self.former_agents[agent.id] = agent
         self.version += 1
+
+    def drop_agent(self, agent_id: str) -> None:
+        """Make an agent a former one; the observer lists that name it are changed on their own."""
+        agent = self.agents.pop(agent_id, None)
+        if agent is not None:
+            self.put_former_agent(replace(agent, is_active=False, generation=agent.generation + 1))
 
     def put_credential(self, credential: Credential) -> None:
         """Add or replace a key; a secret it had before leads to none."""

@@ -11,18 +11,19 @@ from starlette.types import Send
 
 Headers = list[tuple[bytes, bytes]]
 
-_JSON = (b"content-type", b"application/json")
+_JSON = b"application/json"
 #: Nothing here may be kept by a cache or guessed to be another type.
 _ALWAYS: Headers = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A status, a JSON body already encoded (None is no body) and headers beyond the ones of every answer."""
+    """A status, a body already encoded (None is no body), headers beyond the ones of every answer, and the body's type."""
 
     status: int
     body: bytes | None
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    media: bytes = _JSON
 
 
 class _Exact(Exception):
@@ -57,9 +58,16 @@ def _exactly(value: object) -> str:
     return _encode(value)
 
 
-def answer(status: int, body: Mapping[str, object] | None, headers: Mapping[str, str] | None = None) -> Answer:
-    """An answer with `body` as its JSON."""
+def answer(
+    status: int,
+    body: Mapping[str, object] | None,
+    headers: Mapping[str, str] | None = None,
+    text: tuple[str, str] | None = None,
+) -> Answer:
+    """An answer with `body` as its JSON, or with a `text` of the type that is named before it."""
     extra = tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in (headers or {}).items())
+    if text is not None:
+        return Answer(status, text[1].encode("utf-8"), extra, text[0].encode("latin-1"))
     return Answer(status, None if body is None else encode_json(body).encode("utf-8"), extra)
 
 
@@ -67,7 +75,7 @@ async def send_answer(send: Send, what: Answer, request_id: bytes, *, close: boo
     """Send a whole answer; with `close`, as the last of its connection."""
     headers: Headers = [*_ALWAYS, (b"x-request-id", request_id), *what.headers]
     if what.body is not None:
-        headers += (_JSON, (b"content-length", b"%d" % len(what.body)))
+        headers += ((b"content-type", what.media), (b"content-length", b"%d" % len(what.body)))
     if close:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": what.status, "headers": headers})

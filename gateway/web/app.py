@@ -14,6 +14,7 @@ from gateway.model.ids import new_id
 from gateway.operations.call import Services
 from gateway.operations.health import HEALTH
 from gateway.operations.operation import Operation
+from gateway.web import arp
 from gateway.web.answer import Answer, answer, send_answer
 from gateway.web.endpoint import respond
 from gateway.web.problems import Broken, WrongMethod, problem
@@ -70,14 +71,14 @@ class Application:
                 raise Unavailable("too many requests are under way; try again")
             route, parameters = self._route(scope)
             reply = await respond(self.services, route, parameters, request_id, scope, receive)
-            return answer(reply.status, reply.body, reply.headers)
+            return answer(reply.status, reply.body, reply.headers, reply.text)
         except GatewayError as refused:
-            return problem(refused)
+            return _refusal(scope, refused)
         except Gone:
             raise
         except Exception as fault:  # the last place where a fault of ours can become an answer instead of a broken connection
             report_fault(request_id, fault)
-            return problem(Broken())
+            return _refusal(scope, Broken())
 
     def _route(self, scope: Scope) -> tuple[Route, tuple[str, ...]]:
         found = self._router.find(raw_path(scope))
@@ -103,6 +104,10 @@ def report_fault(request_id: str, fault: Exception) -> None:
     """One record in the server's own log: where it happened and what kind it is, without a message, which may hold content."""
     frames = "".join(traceback.format_tb(fault.__traceback__))
     _log.error("request %s failed with %s\n%s", request_id, type(fault).__name__, frames)
+
+
+def _refusal(scope: Scope, error: GatewayError) -> Answer:
+    return arp.refusal(error) if arp.speaks(raw_path(scope)) else problem(error)
 
 
 class _Reading:

@@ -42,9 +42,9 @@ async def respond(
     caller = _caller(services, shown, now)
     if shown is not None:
         services.authenticator.limiter.take(caller.credential_id, now)
-    query = _query(operation, scope["query_string"])
+    query = _NO_BODY if operation.unread else _query(operation, scope["query_string"])
     body = _NO_BODY
-    if operation.method in _WITH_BODY or operation.fields:
+    if (operation.method in _WITH_BODY or operation.fields) and not operation.unread:
         body = await _body(operation, headers, receive)
         now, version = services.clock(), services.state.version
         caller = _caller(services, shown, now)
@@ -65,7 +65,9 @@ def _caller(services: Services, shown: str | None, now: datetime) -> Caller:
 
 
 def _query(operation: Operation, query: bytes) -> Fields:
-    return Fields(query_members(query, operation.query, strict=operation.strict) if query else _NOTHING)
+    if not query:
+        return Fields(_NOTHING)
+    return Fields(query_members(query, operation.query, repeated=operation.repeated, strict=operation.strict))
 
 
 async def _body(operation: Operation, headers: Headers, receive: Receive) -> Fields:

@@ -72,13 +72,14 @@ def bearer(headers: Mapping[str, str]) -> str:
     return found[1]
 
 
-def query_members(query: bytes, known: Sequence[str], *, strict: bool) -> dict[str, object]:
-    """The parameters of a query string by name, unknown ones left out.
+def query_members(query: bytes, known: Sequence[str], *, repeated: Sequence[str] = (), strict: bool) -> dict[str, object]:
+    """The parameters of a query string by name, unknown ones left out; those that may be `repeated` as lists.
 
     Raises:
-        Invalid: a known one is repeated, one is not percent-encoded UTF-8, or, with `strict`, is not known.
+        Invalid: another known one is repeated, one is not percent-encoded UTF-8, or, with `strict`, is not known.
     """
     members: dict[str, object] = {}
+    lists: dict[str, list[object]] = {}
     for part in query.split(b"&"):
         if not part:
             continue
@@ -89,10 +90,13 @@ def query_members(query: bytes, known: Sequence[str], *, strict: bool) -> dict[s
                 allowed = ", ".join(known) or "none"
                 raise Invalid(f"{echo(field)} is not a known parameter here; known are {allowed}", field=field[:120])
             continue
+        if field in repeated:
+            lists.setdefault(field, []).append(_decoded(value, f"`{field}`"))
+            continue
         if field in members:
             raise Invalid(f"`{field}` is given twice", field=field)
         members[field] = _decoded(value, f"`{field}`")
-    return members
+    return members | lists
 
 
 async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:

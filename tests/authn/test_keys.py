@@ -9,7 +9,7 @@ import pytest
 from gateway.authn.keys import Prefix, hash_secret, holder_of, mint_key, mint_password, same_hash
 
 
-@pytest.mark.parametrize("prefix", ["1ck_", "ocv_", "plt_", "ct_", "rat_"])
+@pytest.mark.parametrize("prefix", ["1ck_", "ocv_", "plt_", "pgc_", "pgb_", "ct_", "rat_"])
 def test_a_secret_has_its_prefix_and_256_random_bits(prefix: Prefix) -> None:
     secrets = {mint_key(prefix)[0] for _ in range(100)}
     assert len(secrets) == 100
@@ -37,7 +37,17 @@ def test_any_string_can_be_hashed() -> None:
 
 @pytest.mark.parametrize(
     ("secret", "holder"),
-    [("1ck_a", "Human"), ("ocv_a", "Agent"), ("plt_a", "Platform"), ("rat_a", None), ("ct_a", None), ("1CK_a", None), ("", None)],
+    [
+        ("1ck_a", "Human"),
+        ("ocv_a", "Agent"),
+        ("plt_a", "Platform"),
+        ("pgc_a", "Connection"),
+        ("pgb_a", "Bridge"),
+        ("rat_a", None),
+        ("ct_a", None),
+        ("1CK_a", None),
+        ("", None),
+    ],
 )
 def test_a_prefix_says_whose_key_it_is(secret: str, holder: str | None) -> None:
     assert holder_of(secret) == holder

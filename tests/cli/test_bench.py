@@ -29,6 +29,15 @@ FIGURES = {
     "observers": ["observers", "observers-anew"],
     "start": ["start", "start-memory"],
     "derive": ["derive", "derive-dirty"],
+    "memory": [
+        "memory-plan",
+        "memory-plan-kept",
+        "memory-keyword",
+        "memory-semantic",
+        "memory-decided-again",
+        "memory-hidden",
+        "memory-insert",
+    ],
     "kill": ["kill"],
 }
 MEMBERS = {"name", "what", "unit", "value", "must", "aim", "ratio", "met", "aim_met", "measured"}

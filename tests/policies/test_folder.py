@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.model.decision import DenyKind
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import Case, load_cases, run_cases
 from gateway.policy.coverage import Coverage, coverage, unnoticed
@@ -18,6 +19,9 @@ POLICIES = ROOT / "policies"
 SCHEMA = ROOT / "schema.cedarschema"
 CASES = load_cases(POLICIES)
 FILES = sorted({case.file for case in CASES})
+PERMIT_ALL = '@id("all") permit (principal, action, resource);'
+#: Who is on the network, and all that each of them does to others: a remote agent, what its grants name; this one has none.
+REMOTE = {"Connection": set[str](), "Bridge": {"bridge.serve"}}
 
 
 @pytest.fixture(scope="module")
@@ -98,9 +102,20 @@ def test_an_agent_without_an_edge_to_an_observer_list_does_nothing_to_a_peer(bun
 
 def test_the_operator_does_nothing_but_administration(bundle: Bundle) -> None:
     allowed = [case for case in CASES if case.decision == "allow" and not case.action.startswith("admin.")]
-    household = [case for case in allowed if case.raw["entities_from"] == "casts/household.json"]
-    asked = [replace(case, request={**case.request, "principal": 'Operator::"local"'}) for case in household]
+    peopled = [case for case in allowed if case.raw["entities_from"] in ("casts/household.json", "casts/memory.json")]
+    asked = [replace(case, request={**case.request, "principal": 'Operator::"local"'}) for case in peopled]
     assert [r.case.name for r in run_cases(bundle, asked) if r.verdict.allowed] == []
+
+
+@pytest.mark.parametrize("kind", REMOTE)
+def test_whatever_is_permitted_who_is_on_the_network_does_only_its_own_acts(kind: str) -> None:
+    """Of all that the cases ask about, by the guardrails alone, with everything permitted beside them."""
+    texts = {path.name: path.read_text() for path in sorted(POLICIES.glob("guardrails/*.cedar"))}
+    bundle = Bundle.from_text(SCHEMA.read_text(), {**texts, "all.cedar": PERMIT_ALL}, house_rules=False)
+    results = run_cases(bundle, [_asked_from_the_network(case, kind) for case in CASES])
+    assert {r.case.action for r in results if r.verdict.allowed} == REMOTE[kind]
+    assert {r.verdict.deny_kind for r in results if not r.verdict.allowed} == {DenyKind.FORBIDDEN}
+    assert {r.case.action for r in results} == bundle.actions
 
 
 def test_an_agent_that_is_not_listed_hears_the_same_whether_a_peer_is_archived_or_paused(bundle: Bundle) -> None:
@@ -124,6 +139,26 @@ def _of_an_unlisted_agent(case: Case, archived: bool, paused: bool) -> Case:
     uid, state = {"type": "Peer", "id": "peer"}, {"archived": archived, "reading_paused": paused}
     entities = [{**e, "attrs": e["attrs"] | state} if e["uid"] == uid else e for e in case.entities]
     return replace(case, request=request, entities=tuple(entities))
+
+
+def _asked_from_the_network(case: Case, kind: str) -> Case:
+    """A case asked by a remote agent, or a bridge, of the agent that it is about, where there is one."""
+    type_, _, id_ = case.request["resource"].partition("::")
+    [about] = [entity for entity in case.entities if entity["uid"] == {"type": type_, "id": id_.strip('"')}]
+    unknown = {"type": "Agent", "id": "unknown"}
+    home, person = ({"__entity": {"type": type_, "id": id_}} for type_, id_ in (("Org", "home"), ("Human", "unknown")))
+    its_agent = about["attrs"].get("agent", {"__entity": about["uid"] if type_ == "Agent" else unknown})
+    attrs = {"org": home, "agent": its_agent}
+    if kind == "Connection":
+        attrs |= {"active": True, "grants": [], "projects": [], "tiers": []}
+    parents = [home["__entity"]]
+    added = [
+        {"uid": {"type": kind, "id": "asking"}, "attrs": attrs, "parents": parents},
+        {"uid": unknown, "attrs": {"org": home, "active": True, "registered_by": person}, "parents": parents},
+        {"uid": person["__entity"], "attrs": {"org": home}, "parents": parents},
+    ]
+    request = {**case.request, "principal": f'{kind}::"asking"'}
+    return replace(case, request=request, entities=(*case.entities, *added), grants=())
 
 
 def _without_edges(role: str) -> Iterator[Case]:

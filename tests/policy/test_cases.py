@@ -87,6 +87,17 @@ def test_an_expanded_case_holds_its_cast_and_runs_on_its_own(tmp_path: Path) -> 
     assert run_case(BUNDLE, again).passed
 
 
+def test_a_grant_of_a_case_is_what_it_says_and_else_what_a_grant_is_by_default(tmp_path: Path) -> None:
+    full = {"id": "b", "actions": ["search", "read"], "project_id": "beta", "tags": ["x"], "tags_match": "all"}
+    full |= {"classifications": ["pii"], "provenance": "owner_only"}
+    [case] = loaded(tmp_path, a_case(grants=[{"id": "a", "actions": ["read"], "project_id": "alpha"}, full]))
+    first, second = case.grants
+    assert (first.id, first.connection_id, first.actions, first.project_id) == ("a", "ann", ("read",), "alpha")
+    assert (first.tags, first.classifications, first.provenance) == ((), ("public", "internal"), "any")
+    assert (second.id, second.actions, second.project_id) == ("b", ("search", "read"), "beta")
+    assert (second.tags, second.tags_match, second.classifications, second.provenance) == (("x",), "all", ("pii",), "owner_only")
+
+
 @pytest.mark.parametrize(
     ("case", "message"),
     [
@@ -96,6 +107,11 @@ def test_an_expanded_case_holds_its_cast_and_runs_on_its_own(tmp_path: Path) -> 
         (a_case(entities_from="casts/gone.json"), "No such file"),
         (a_case(deny_kind="no"), "ValueError"),
         (a_case(request={}), "KeyError"),
+        (a_case(grants=[{"id": "g", "actions": ["read"]}]), "KeyError: 'project_id'"),
+        (
+            a_case(grants=[{"id": "g", "actions": ["read"], "project_id": "p", "limits": {}}]),
+            "unknown keys .'limits'. of a grant",
+        ),
         (a_case(request=a_case()["request"] | {"principal": "ann"}), "`ann` is not an entity"),
         (a_case(request=a_case()["request"] | {"principal": 'User::"a" || User::"b"'}), "is not an entity"),
         (7, "AttributeError"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import get_args
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.model.caller import OPERATOR, Caller, PrincipalType
 from gateway.model.entity import Entity, EntityUid
+from gateway.model.memory import LAYERS, TIERS, Memory, RemoteConnection
 from gateway.model.records import (
     PEER_TYPES,
     ROLES,
@@ -29,7 +31,9 @@ from gateway.model.rules import MODES, NO_RULES, parse_rules
 from gateway.policy.engine import PolicyEngine
 from gateway.store.entities import Compiler, Installation, LogEntry, Missing, MissingType, Target, proposal_entity, uid_of
 from gateway.store.state import State
+from tests.remote import a_memory, a_memory_grant, a_remote_connection, over
 from tests.world import (
+    AWAY,
     HOME,
     HOUR,
     NOW,
@@ -94,6 +98,33 @@ credentials = st.builds(
     Credential, names, orgs, st.sampled_from(["Human", "Agent", "Platform"]), names, names, names, st.just(NOW), ends
 )
 apps = st.builds(PlatformApp, names, orgs, names, names, names, st.just(NOW))
+remote_connections = st.builds(
+    a_remote_connection, names, names, orgs, status=st.sampled_from(["active", "suspended", "revoked"])
+)
+grants = st.builds(
+    a_memory_grant,
+    st.sampled_from(["g1", "g2", "g3"]),
+    names,
+    orgs,
+    project_id=names,
+    classifications=st.lists(st.sampled_from(TIERS), max_size=2).map(tuple),
+    expires_at=ends,
+    revoked_at=st.sampled_from([None, None, NOW]),
+)
+memories = st.builds(
+    a_memory,
+    names,
+    names,
+    orgs,
+    layer=st.sampled_from(LAYERS),
+    project_id=st.none() | names,
+    tags=st.lists(names, unique=True).map(tuple),
+    classification=st.sampled_from(TIERS),
+    retracted_at=st.none() | st.just(NOW),
+    superseded_by=st.none() | names,
+    provenance=st.lists(names, unique=True).map(lambda found: over(*found)),
+)
+ending = st.builds(lambda row, end: replace(row, expires_at=end), memories, ends)
 targets: st.SearchStrategy[Target] = st.one_of(
     st.builds(Org, orgs, names, st.just(OrgSettings()), st.just(NOW)),
     humans,
@@ -103,10 +134,20 @@ targets: st.SearchStrategy[Target] = st.one_of(
     apps,
     connections,
     credentials,
+    remote_connections,
+    memories,
     st.builds(LogEntry, names, orgs),
     st.just(Installation()),
     st.builds(Missing, st.sampled_from(get_args(MissingType)), names),
 )
+CALLERS = [
+    caller("owner"),
+    agent_caller(),
+    caller("app", "Platform"),
+    caller("partner", "Connection"),
+    caller("agent", "Bridge"),
+    OPERATOR,
+]
 callers = st.just(OPERATOR) | st.builds(Caller, st.sampled_from(get_args(PrincipalType)), names, orgs, names)
 
 
@@ -119,6 +160,10 @@ def states(draw: st.DrawFn) -> State:
         state.put_app(app)
     for connection in draw(st.lists(connections, max_size=2)):
         state.put_connection(connection)
+    for remote in draw(st.lists(remote_connections, max_size=3)):
+        state.put_remote_connection(remote)
+    for grant in draw(st.lists(grants, max_size=3, unique_by=lambda made: made.id)):
+        state.put_memory_grant(grant)
     for agent in draw(st.lists(agents, min_size=1, max_size=3)):
         state.put_agent(agent)
     for peer in draw(st.lists(peers, max_size=3)):
@@ -128,7 +173,7 @@ def states(draw: st.DrawFn) -> State:
 
 
 @settings(max_examples=300, deadline=None)
-@given(states(), callers, targets)
+@given(states(), callers, targets | ending)
 def test_every_question_compiles_to_a_whole_slice_that_fits_the_schema(state: State, who: Caller, target: Target) -> None:
     entities, until = Compiler(state).compile(who, target, NOW)
     made = ENGINE.slice(*entities)
@@ -169,7 +214,7 @@ def test_the_missing_types_are_the_resources_of_the_schema_that_have_an_id_on_th
 
 
 @pytest.mark.parametrize("kind", get_args(MissingType))
-@pytest.mark.parametrize("who", [caller("owner"), agent_caller(), caller("app", "Platform"), OPERATOR])
+@pytest.mark.parametrize("who", CALLERS)
 def test_an_unknown_and_a_foreign_id_compile_alike_but_for_the_id(kind: MissingType, who: Caller) -> None:
     compiler = Compiler(World().state)
     unknown, _ = compiler.compile(who, Missing(kind, "unknown"), NOW)
@@ -228,6 +273,8 @@ def test_the_person_of_a_peer_is_the_user_it_names_or_the_user_of_its_connection
         (PlatformApp("x", HOME, "", "", "y", NOW), 'Platform::"x"'),
         (a_connection("x"), 'PlatformConnection::"x"'),
         (Credential("x", HOME, "Human", "y", "", "", NOW, None), 'Credential::"x"'),
+        (a_remote_connection("x"), 'Connection::"x"'),
+        (a_memory("x"), 'Memory::"x"'),
         (LogEntry("x", HOME), 'Decision::"x"'),
         (Installation(), 'Installation::"local"'),
         (Missing("Peer", "x"), 'Peer::"x"'),
@@ -243,7 +290,8 @@ def test_a_proposal_is_decided_under_its_action() -> None:
 
 def test_every_kind_of_target_is_in_the_property_tests() -> None:
     people, platforms = (Org, Human, Agent, Credential), (PlatformApp, PlatformConnection)
-    kinds = (*people, *platforms, Peer, ApprovalHeader, LogEntry, Installation, Missing)
+    remote = (RemoteConnection, Memory)
+    kinds = (*people, *platforms, *remote, Peer, ApprovalHeader, LogEntry, Installation, Missing)
     assert set(get_args(Target)) == set(kinds)
 
 
@@ -295,3 +343,118 @@ def test_what_the_state_keeps_of_a_target_is_what_is_current() -> None:
     assert compiler.current(before) is ended
     assert compiler.current(a_peer("peer", "somebody else")) is world.peer
     assert compiler.current(None) is None
+
+
+# -- remote agents and memory
+
+
+def _connected(world: World, *, org_id: str = HOME) -> Entity:
+    """The connection `partner` of an organisation, as the principal of a question."""
+    entities, _ = Compiler(world.state).compile(caller("partner", "Connection", org_id), world.state.orgs[org_id], NOW)
+    [found] = [entity for entity in entities if entity.uid == EntityUid("Connection", "partner")]
+    return found
+
+
+def test_a_connection_names_its_live_grants_and_what_they_name() -> None:
+    world = World()
+    world.state.put_remote_connection(a_remote_connection())
+    world.state.put_memory_grant(a_memory_grant("b", project_id="beta", classifications=("pii",)))
+    world.state.put_memory_grant(a_memory_grant("a", expires_at=NOW + HOUR))
+    world.state.put_memory_grant(a_memory_grant("ended", project_id="ended", expires_at=NOW))
+    world.state.put_memory_grant(a_memory_grant("revoked", project_id="revoked", revoked_at=NOW))
+    world.state.put_memory_grant(a_memory_grant("other", "somebody", project_id="other"))
+    found = _connected(world)
+    org = EntityUid("Org", HOME)
+    assert found == Entity(
+        EntityUid("Connection", "partner"),
+        {
+            "org": org,
+            "agent": EntityUid("Agent", "agent"),
+            "active": True,
+            "grants": ("a", "b"),
+            "projects": ("alpha", "beta"),
+            "tiers": ("internal", "pii", "public"),
+        },
+        (org,),
+    )
+
+
+@pytest.mark.parametrize("status", ["suspended", "revoked"])
+def test_a_connection_that_is_not_active_has_no_grants(status: str) -> None:
+    world = World()
+    world.state.put_remote_connection(a_remote_connection(status=status))
+    world.state.put_memory_grant(a_memory_grant())
+    attrs = _connected(world).attrs
+    assert {name: attrs[name] for name in ("active", "grants", "projects", "tiers")} == {
+        "active": False, "grants": (), "projects": (), "tiers": (),
+    }  # fmt: skip
+
+
+def test_connections_of_one_id_in_two_organisations_are_two() -> None:
+    world = World()
+    world.state.put_remote_connection(a_remote_connection())
+    world.state.put_remote_connection(a_remote_connection(agent="foreign", org_id=AWAY))
+    world.state.put_memory_grant(a_memory_grant("here"))
+    world.state.put_memory_grant(a_memory_grant("there", org_id=AWAY, project_id="beta"))
+    named = [
+        (found.attrs["agent"], found.attrs["grants"], found.attrs["projects"])
+        for found in (_connected(world), _connected(world, org_id=AWAY))
+    ]
+    assert named == [
+        (EntityUid("Agent", "agent"), ("here",), ("alpha",)),
+        (EntityUid("Agent", "foreign"), ("there",), ("beta",)),
+    ]
+
+
+def test_a_connection_that_is_not_there_is_of_no_organisation_and_has_nothing() -> None:
+    found = _connected(World())
+    nowhere = EntityUid("Org", "")
+    assert found.parents == (nowhere,)
+    assert found.attrs == {
+        "org": nowhere, "agent": EntityUid("Agent", ""), "active": False, "grants": (), "projects": (), "tiers": (),
+    }  # fmt: skip
+
+
+def test_a_bridge_is_of_its_agent() -> None:
+    world = World()
+    entities, _ = Compiler(world.state).compile(caller("agent", "Bridge"), world.org, NOW)
+    org = EntityUid("Org", HOME)
+    [found] = [entity for entity in entities if entity.uid.type == "Bridge"]
+    assert found == Entity(EntityUid("Bridge", "agent"), {"org": org, "agent": EntityUid("Agent", "agent")}, (org,))
+
+
+def test_a_row_of_memory_holds_its_metadata_and_nothing_that_anybody_wrote() -> None:
+    world = World()
+    row = a_memory(
+        tags=("a", "b"), provenance=over("partner", "other"), expires_at=NOW, superseded_by="newer", source_did="did:web:x"
+    )
+    org = EntityUid("Org", HOME)
+    attrs = {
+        "org": org,
+        "agent": EntityUid("Agent", "agent"),
+        "layer": "fact",
+        "project": "alpha",
+        "tags": ("a", "b"),
+        "classification": "internal",
+        "sources": ("other", "partner"),
+        "retracted": False,
+        "superseded": True,
+        "expired": True,
+    }
+    assert _entity(world, row) == Entity(EntityUid("Memory", "memory"), attrs, (org,))
+    untagged = {name: value for name, value in attrs.items() if name != "project"}
+    assert _entity(world, replace(row, project_id=None)).attrs == untagged
+
+
+def test_a_row_of_memory_is_compiled_anew_when_it_ends() -> None:
+    _, until = Compiler(World().state).compile(agent_caller(), a_memory(expires_at=NOW + HOUR), NOW)
+    assert until == NOW + HOUR
+
+
+def test_a_connection_is_current_as_the_state_holds_it() -> None:
+    world = World()
+    compiler = Compiler(world.state)
+    before, after = a_remote_connection(), a_remote_connection(status="revoked")
+    assert compiler.current(before) == Missing("Connection", "partner")
+    world.state.put_remote_connection(after)
+    assert compiler.current(before) is after

@@ -15,6 +15,7 @@ from gateway.store.orgs import settings_text
 from gateway.store.state import State
 from gateway.wiring import open_services
 from tests.builders import Client, Gateway, done
+from tests.operations.connecting import allow, connect
 
 RULES = {
     "default_mode": "deny",
@@ -79,6 +80,17 @@ def one_of_every_shape(gateway: Gateway) -> None:
     done(gateway.owner.put(f"/v1/peers/{empty['id']}/pause", {"reading": False, "learning": True}), 200)
     done(gateway.owner.delete(f"/v1/agents/{gone.id}"), 204)
     _platform(gateway)
+    _remote(gateway, plain)
+
+
+def _remote(gateway: Gateway, agent: Client) -> None:
+    remote, other = connect(gateway, agent, "remote-1", name="é"), connect(gateway, agent)
+    done(gateway.owner.post(f"/v1/connections/{other.id}/suspend"), 200)
+    scope = {"id": "notes.write", "params": {"collection_id": "beta", "max_per_day": 3}}
+    ended = allow(gateway, remote, scope=scope, tags=["b", "a"], tags_match="all", expires_at="2030-01-31T12:00:00.5Z")
+    done(gateway.owner.delete(f"/v1/connections/remote-1/grants/{ended['id']}"), 204)
+    allow(gateway, remote, provenance="own_connection", classifications=["pii"], limits={"max_chars": 7})
+    done(gateway.owner.post("/v1/memories/forget", {"agent_id": agent.id, "connection_id": other.id}), 200)
 
 
 def _platform(gateway: Gateway) -> None:

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.model.records import Credential, Observer, Org, OrgSettings, PlatformApp, PlatformTemplate
+from gateway.store.remote_state import RemoteState
 from gateway.store.state import State
+from tests.remote import a_memory_grant, a_remote_connection
 from tests.world import HOME, HOUR, NOW, ROOT, a_connection, a_human, a_peer, an_agent, an_entry
 
 
@@ -23,12 +25,13 @@ def a_key(key_id: str, holder: str = "h", secret: str = "hash") -> Credential:
     return Credential(key_id, HOME, "Human", holder, "key", secret, NOW, None)
 
 
-CHANGES: dict[str, Callable[[State], None]] = {
+CHANGES: dict[str, Callable[[State], object]] = {
     "put_org": lambda s: s.put_org(Org(HOME, "", OrgSettings(), NOW)),
     "put_human": lambda s: s.put_human(a_human("h")),
     "drop_human": lambda s: s.drop_human("h"),
     "put_agent": lambda s: s.put_agent(an_agent("a")),
-    "drop_agent": lambda s: s.drop_agent("a"),
+    "drop_agent": lambda s: (s.put_agent(an_agent("a")), s.drop_agent("a")),
+    "put_former_agent": lambda s: s.put_former_agent(an_agent("a")),
     "put_credential": lambda s: s.put_credential(a_key("k")),
     "drop_credential": lambda s: s.drop_credential("k"),
     "revoke_token": lambda s: s.revoke_token("jti", NOW),
@@ -40,6 +43,9 @@ CHANGES: dict[str, Callable[[State], None]] = {
     "drop_app": lambda s: s.drop_app("x"),
     "put_template": lambda s: s.put_template(PlatformTemplate("t", HOME, "", (), "h", NOW)),
     "put_connection": lambda s: s.put_connection(a_connection("c")),
+    "put_remote_connection": lambda s: s.put_remote_connection(a_remote_connection()),
+    "put_memory_grant": lambda s: s.put_memory_grant(a_memory_grant()),
+    "suppress": lambda s: s.suppress(HOME, "partner"),
     "take_over": lambda s: s.take_over(State()),
 }
 
@@ -53,7 +59,8 @@ def test_every_change_raises_the_version(change: str) -> None:
 
 
 def test_every_change_is_in_the_test_of_the_version() -> None:
-    changes = {name for name in vars(State) if name.startswith(("put_", "drop_", "revoke_", "remember_", "take_"))}
+    starts = ("put_", "drop_", "revoke_", "remember_", "take_", "suppress")
+    changes = {name for name in (*vars(State), *vars(RemoteState)) if name.startswith(starts)}
     assert changes == set(CHANGES)
 
 

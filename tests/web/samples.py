@@ -32,6 +32,33 @@ AGENT = {
     "api_key_expires_at": "2030-01-31T12:00:00Z",
 }
 CHILD = {name: AGENT[name] for name in AGENT if name in "name description scopes vault_ids memory_namespace_allowlist".split()}
+#: What the network's bridge sends of every request.
+BRIDGED = {
+    "connection_id": "conn-1",
+    "source_did": "did:web:peer.example",
+    "obligations": [],
+    "text": "t",
+    "collection_id": "alpha",
+    "kb_id": "alpha",
+    "project_id": "alpha",
+    "query": "q",
+    "tags": ["a"],
+    "limit": 5,
+    "max_tokens": 100,
+    "resource": "Project:alpha",
+    "context": {},
+}
+
+SEARCH: dict[str, object] = {
+    "query": "q",
+    "mode": "keyword",
+    "project_id": "alpha",
+    "tags": ["t"],
+    "tags_match": "all",
+    "layers": ["fact"],
+    "classifications": ["internal"],
+    "agent_id": SOME_ID,
+}
 
 BODIES: dict[str, dict[str, object]] = {
     "session.sign_in": {"email": "a@b.example", "password": "a wrong password"},
@@ -98,13 +125,61 @@ BODIES: dict[str, dict[str, object]] = {
     "platform.upsert_user": {"email": "user@b.example", "subject_token": None},
     "platform.bootstrap": {"template_id": SOME_ID, "parameters": {}, "return_to": "https://a.example/"},
     "admin.derive": {"dry_run": True},
+    "memory.remember": {
+        "text": "t",
+        "layer": "session",
+        "project_id": "alpha",
+        "tags": ["t"],
+        "classification": "internal",
+        "expires_at": "2030-01-31T12:00:00Z",
+        "agent_id": SOME_ID,
+        "channel": "c",
+        "started_at": "2026-01-31T12:00:00Z",
+        "ended_at": "2026-01-31T13:00:00Z",
+        "supersedes": SOME_ID,
+        "derived_from": [SOME_ID],
+        "connection_id": SOME_ID,
+        "source_did": "did:web:a.example",
+        "created_at": "2026-01-31T12:00:00Z",
+    },
+    "memory.search": {**SEARCH, "limit": 10},
+    "memory.query": {**SEARCH, "max_tokens": 1000},
+    "memory.retag": {"project_id": "alpha", "tags": ["t"], "classification": "internal"},
+    "memory.index": {"agent_id": SOME_ID},
+    "memory.forget": {"id": SOME_ID, "depth": "hide", "dry_run": True, "agent_id": SOME_ID},
+    "remote_connection.create": {
+        "agent_id": SOME_ID,
+        "peer_did": "did:web:peer.example",
+        "id": "conn-1",
+        "name": "n",
+        "replaces": "conn-0",
+    },
+    "remote_connection.converse": {"ttl_seconds": 600},
+    "grant.create": {
+        "actions": ["search", "read"],
+        "project_id": "alpha",
+        "tags": ["a"],
+        "tags_match": "any",
+        "classifications": ["public"],
+        "provenance": "any",
+        "expires_at": "2030-01-31T12:00:00Z",
+        "limits": {"max_results": 5},
+    },
+    "arp.search_notes": {**BRIDGED, "action": "notes.search"},
+    "arp.read_note": {**BRIDGED, "action": "notes.read", "source_path": SOME_ID, "id": SOME_ID},
+    "arp.query_knowledge": {**BRIDGED, "action": "knowledge.query"},
 }
 
-#: Fields of another way of asking than the sample's: one setting by its name, and a change that an approval let through.
+#: Fields of another way of asking than the sample's: one setting by its name, a change that an approval let through, the
+#: fields of another layer, the next page.
 OTHERWISE = {
     "settings.update": {"key", "value"},
     "agent.update": {"approval_id"},
     "agent.create_child": {"approval_id"},
+    "memory.remember": {"title", "occurred_at"},
+    "memory.search": {"cursor"},
+    "memory.forget": {"connection_id", "source_did", "project_id"},
+    "grant.create": {"scope"},
 }
 
 

@@ -65,6 +65,16 @@ def test_known_parameters_are_decoded_and_others_left_out() -> None:
     assert query_members(b"other=1&other=2", ("a",), strict=False) == {}
 
 
+def test_parameters_that_may_be_repeated_are_lists_and_the_others_are_still_given_once() -> None:
+    known, repeated = ("tag", "layer", "limit"), ("tag", "layer")
+    assert query_members(b"tag=b&limit=1&tag=a&tag=b", known, repeated=repeated, strict=True) == {
+        "tag": ["b", "a", "b"],
+        "limit": "1",
+    }
+    with pytest.raises(Invalid):
+        query_members(b"tag=b&limit=1&limit=1", known, repeated=repeated, strict=True)
+
+
 @pytest.mark.parametrize(
     ("query", "strict", "detail"),
     [

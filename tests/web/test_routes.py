@@ -82,7 +82,9 @@ def test_every_operation_with_a_body_has_a_sample_with_every_field() -> None:
 def test_without_a_credential_it_is_a_401_before_anything_is_read(gateway: Gateway, operation: Operation) -> None:
     for headers in ({}, {"Authorization": "Bearer none"}, {"Authorization": "Basic none"}):
         made = gateway.http.request(operation.method, path_of(operation), headers=headers, content=b"{not json")
-        assert (made.status_code, made.json()["title"]) == (401, "unauthenticated")
+        check_answer(made)
+        word = made.json()["error" if speaks_arp(made) else "title"]
+        assert (made.status_code, word) == (401, "unauthorized" if speaks_arp(made) else "unauthenticated")
 
 
 def calls(operation: Operation) -> Iterator[tuple[str, object]]:
@@ -105,12 +107,26 @@ def test_an_answer_to_a_credential_left_a_decision_or_is_a_400(
                 assert decisions_of(gateway, request_id) > 0, (who, path, made.status_code, made.text)
 
 
+def speaks_arp(made: Response) -> bool:
+    return made.request.url.path.startswith(("/api/arp/", "/api/web/"))
+
+
+def reason(made: Response) -> str:
+    """The sentence of a refusal."""
+    sentence: str = made.json()["reason" if speaks_arp(made) else "detail"]
+    return sentence
+
+
 def check_answer(made: Response) -> None:
     """An answer is a success, or a problem with a sentence, and nothing that a client of this wire cannot take."""
-    assert made.status_code in {200, 201, 202, 204, 400, 401, 403, 404, 409, 413, 429}, (made.request.url, made.text)
+    statuses = {200, 201, 202, 204, 400, 401, 403, 404, 409, 413, 429}
+    assert made.status_code in statuses | ({422} if speaks_arp(made) else set()), (made.request.url, made.text)
     assert made.headers["cache-control"] == "no-store"
     assert made.headers["x-content-type-options"] == "nosniff"
-    if made.status_code >= 400:
+    if made.status_code >= 400 and speaks_arp(made):
+        assert made.json()["ok"] is False
+        assert set(made.json()) == ({"ok", "error"} if made.status_code in (401, 404) else {"ok", "error", "reason"})
+    elif made.status_code >= 400:
         problem = made.json()
         assert {type(problem[name]) for name in ("type", "title", "detail")} == {str}
         assert problem["status"] == made.status_code

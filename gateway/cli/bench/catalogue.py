@@ -9,6 +9,7 @@ from gateway.cli.bench.decision import decision
 from gateway.cli.bench.derivation import derivation
 from gateway.cli.bench.figure import Figure, Plan
 from gateway.cli.bench.kill import kill
+from gateway.cli.bench.memory import memory
 from gateway.cli.bench.observers import observers
 from gateway.cli.bench.rules import rules
 from gateway.cli.bench.rules_http import rules_http
@@ -23,5 +24,6 @@ CATALOGUE: Mapping[str, Callable[[Plan, Progress], list[Figure]]] = {
     "observers": observers,
     "start": start,
     "derive": derivation,
+    "memory": memory,
     "kill": kill,
 }

@@ -11,8 +11,8 @@ from gateway.model.rules import NO_RULES, ApprovalRules, Rule
 _NAMESPACE = uuid.UUID("0b0a3a9e-8c1f-5f6e-9d58-0c6a9b7a2f11")
 
 
-def id_of(kind: str, number: int) -> str:
-    """An id of the form that the gateway gives out, always the same for the same number."""
+def id_of(kind: str, number: int | str) -> str:
+    """An id of the form that the gateway gives out, always the same for the same number or name."""
     return str(uuid.uuid5(_NAMESPACE, f"{kind} {number}"))
 
 

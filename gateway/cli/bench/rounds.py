@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from time import thread_time
+from time import perf_counter, thread_time
 
 from gateway.cli.output import Progress
 
@@ -23,6 +23,10 @@ class Timed:
     @property
     def microseconds(self) -> float:
         return self.median * 1e6
+
+    @property
+    def milliseconds(self) -> float:
+        return self.median * 1e3
 
     def over(self, other: Timed) -> float:
         """How many times as long as the other one, by medians."""
@@ -53,4 +57,21 @@ def alternate(rounds: int, passes: Sequence[Callable[[], object]], *, times: int
                 spent[index] += thread_time() - start
         for index, seconds in enumerate(spent):
             series[index].append(seconds / (times * each))
+    return [Timed(tuple(seconds)) for seconds in series]
+
+
+def by_the_clock(rounds: int, passes: Sequence[Callable[[int], object]], *, each: int, shown: Progress) -> list[Timed]:
+    """Run the passes in turn, each with the numbers below `each`, once more a round; return what every run took by the clock.
+
+    For what waits on other threads. As in `alternate`, a first turn is not counted.
+    """
+    series: list[list[float]] = [[] for _ in passes]
+    for number in range(rounds + 1):
+        shown(max(number, 1), rounds)
+        for turn in range(each):
+            for index in range(len(passes)) if turn % 2 == 0 else reversed(range(len(passes))):
+                start = perf_counter()
+                passes[index](turn)
+                if number:
+                    series[index].append(perf_counter() - start)
     return [Timed(tuple(seconds)) for seconds in series]

@@ -12,7 +12,7 @@ from gateway.model.caller import Caller
 from gateway.model.decision import Query
 from gateway.model.entity import Value
 from gateway.model.grant import Session
-from gateway.model.records import Peer
+from gateway.model.records import Agent, Peer
 from gateway.model.rules import NO_RULES, ApprovalRules
 from gateway.policy.context import Context
 from gateway.policy.engine import PolicyEngine
@@ -57,7 +57,7 @@ class World:
         entities, _ = Compiler(self.state).compile(caller, peer, self.now)
         return self.engine.slice(*entities)
 
-    def query(self, caller: Caller, action: str, peer: Peer) -> Query:
+    def query(self, caller: Caller, action: str, peer: Peer | Agent) -> Query:
         """What a decision asks, its context as on a wall clock in UTC."""
         minute = self.now.replace(second=0, microsecond=0)
         clock: dict[str, Value] = {

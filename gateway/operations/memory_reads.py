@@ -1,0 +1,129 @@
+"""Reading memory: listed, searched, and as passages for a model."""
+
+from __future__ import annotations
+
+from gateway import limits
+from gateway.errors import Invalid
+from gateway.model.memory import Narrow
+from gateway.operations.call import Call
+from gateway.operations.cursor import CHARACTERS
+from gateway.operations.fields import Fields
+from gateway.operations.memory_agent import named_agent
+from gateway.operations.memory_fields import narrow_of_body, narrow_of_query, project, refuse_nulls
+from gateway.operations.memory_shapes import page_object, passages_object
+from gateway.operations.operation import Operation, Reply
+from gateway.operations.recall import MODES, Recall, passages, recall
+
+LISTED = 50
+FOUND = 10
+NARROWING = ("project_id", "tags", "tags_match", "layers", "classifications")
+
+
+async def list_memories(call: Call) -> Reply:
+    """Rows of an agent, newest first."""
+    query = call.query
+    agent, asked = named_agent(call, query), _listed(query, narrow_of_query(query))
+    if call.session.caller.type == "Connection" and "state" in query:
+        raise Invalid("`state` is for the owner: a connection sees what counts now", field="state")
+    live = query.optional_choice("state", ("live", "all"), "live") == "live"
+    grant = call.access.plan(call.session, "memory.search", agent, live=live)
+    return Reply(page_object(await recall(call, grant, asked), call.session.caller))
+
+
+async def list_untagged(call: Call) -> Reply:
+    """Rows without a project, which no grant reaches."""
+    agent, asked = named_agent(call, call.query), _listed(call.query, Narrow(untagged=True))
+    call.access.authorize(call.session, "memory.list_untagged", agent)
+    grant = call.access.plan(call.session, "memory.search", agent)
+    return Reply(page_object(await recall(call, grant, asked), call.session.caller))
+
+
+async def search(call: Call) -> Reply:
+    """Rows that fit a query, best first."""
+    body = call.body
+    refuse_nulls(body)
+    agent = named_agent(call, body)
+    asked = Recall(
+        narrow_of_body(body),
+        read_query(body),
+        body.optional_choice("mode", MODES, "keyword"),
+        body.optional_integer("limit", least=1, most=limits.PAGE) or FOUND,
+        _cursor(body),
+    )
+    grant = call.access.plan(call.session, "memory.search", agent)
+    return Reply(page_object(await recall(call, grant, asked), call.session.caller, scored=True))
+
+
+async def query(call: Call) -> Reply:
+    """The texts that fit a query best, as one, within a budget."""
+    body = call.body
+    refuse_nulls(body)
+    agent = named_agent(call, body)
+    project(body)
+    least, most = limits.MEMORY_TOKENS
+    tokens = body.optional_integer("max_tokens", least=least, most=most) or limits.MEMORY_TOKENS_DEFAULT
+    asked = Recall(narrow_of_body(body), read_query(body), body.optional_choice("mode", MODES, "keyword"))
+    grant = call.access.plan(call.session, "memory.query", agent)
+    return Reply(passages_object(await passages(call, grant, asked, tokens)))
+
+
+def read_query(body: Fields, field: str = "query") -> str:
+    """The text that is searched for, without white space around it."""
+    value = body.members.get(field)
+    text = value.strip() if isinstance(value, str) else ""
+    if not 1 <= len(text) <= limits.MEMORY_QUERY_CHARACTERS:
+        raise body.wrong(field, f"a text of 1 to {limits.MEMORY_QUERY_CHARACTERS} characters")
+    return text
+
+
+def _listed(query: Fields, narrow: Narrow) -> Recall:
+    return Recall(narrow, limit=query.count("limit", least=1, most=limits.PAGE, default=LISTED), cursor=_cursor(query))
+
+
+def _cursor(fields: Fields) -> str | None:
+    return fields.optional_text("cursor", longest=CHARACTERS, shortest=1)
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "memory.list",
+        "GET",
+        "/v1/memories",
+        "List what an agent remembers, newest first.",
+        list_memories,
+        actions=("memory.search",),
+        query=("agent_id", "project_id", "tag", "layer", "classification", "tags_match", "limit", "cursor", "state"),
+        repeated=("tag", "layer", "classification"),
+        strict=True,
+    ),
+    Operation(
+        "memory.list_untagged",
+        "GET",
+        "/v1/memories/untagged",
+        "List what no grant can reach, because it belongs to no project.",
+        list_untagged,
+        actions=("memory.list_untagged", "memory.search"),
+        query=("agent_id", "limit", "cursor"),
+        strict=True,
+    ),
+    Operation(
+        "memory.search",
+        "POST",
+        "/v1/memories/search",
+        "Search what an agent remembers, by words, by meaning or by both.",
+        search,
+        actions=("memory.search",),
+        fields=("query", "mode", *NARROWING, "limit", "cursor", "agent_id"),
+        strict=True,
+    ),
+    Operation(
+        "memory.query",
+        "POST",
+        "/v1/memories/query",
+        "Join the memories of a project that fit a query best, within a budget of tokens.",
+        query,
+        actions=("memory.query",),
+        fields=("query", "mode", *NARROWING, "max_tokens", "agent_id"),
+        strict=True,
+    ),
+)
