@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 BODY_BYTES = 256 * 1024
-#: For a body that may name as many agents as `OBSERVERS_PER_CALL`.
+#: For a body that may name as many agents as `OBSERVERS_PER_CALL`, or hold a text of which each byte is an escape of six.
 LARGE_BODY_BYTES = 2 * 1024 * 1024
 BODY_NESTING = 50
 EVENT_CONTENT_BYTES = 16 * 1024
@@ -30,8 +30,6 @@ TOKEN_SECONDS_RANGE = (120, 86_400)
 GUESSES_PER_MINUTE = 10
 
 MEMORY_TEXT_BYTES = 64 * 1024
-#: For a text of which every byte is written as an escape of six.
-MEMORY_BODY_BYTES = 512 * 1024
 MEMORY_TAGS = 32
 TAG_CHARACTERS = 64
 MEMORY_QUERY_CHARACTERS = 2_000

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gateway.access.questions import Question, Questions
-from gateway.errors import Forbidden, NotFound
+from gateway.errors import Forbidden, NotFound, Stale
 from gateway.model.caller import Caller
 from gateway.model.decision import Query, Verdict
 from gateway.model.floor import granted_floor, owner_floor
@@ -84,6 +84,9 @@ class Rows(Questions):
         """Decide fetched rows once more, with what is stored, and return those that are allowed with their verdicts.
 
         One that is denied is dropped, counted, logged and recorded.
+
+        Raises:
+            Stale: what the plan rested on has changed since, such as a grant that was revoked: the request runs again.
         """
         asked = principal or grant.caller
         kept: list[tuple[Memory, Verdict]] = []
@@ -92,6 +95,8 @@ class Rows(Questions):
                 if verdict.allowed:
                     kept.append((row, verdict))
                     continue
+                if not self.stands(grant.session, grant.session.now):
+                    raise Stale
                 self.divergences += 1
                 denied = self._record(question, verdict)
                 grant.session.rows.append(denied)

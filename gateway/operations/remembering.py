@@ -207,6 +207,6 @@ OPERATIONS: tuple[Operation, ...] = (
             *("title", "occurred_at", "channel", "started_at", "ended_at", *OWNERS_ONLY),
         ),
         strict=True,
-        body_bytes=limits.MEMORY_BODY_BYTES,
+        body_bytes=limits.LARGE_BODY_BYTES,
     ),
 )

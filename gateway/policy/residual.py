@@ -137,13 +137,26 @@ class Reader:
         return t.both(same, self._within(body["left"], body["in"], present))
 
     def _equal(self, left: Node, right: Node, present: frozenset[str]) -> Truth:
-        if _is_boolean(left) or _is_boolean(right):
+        if self._is_boolean(left) or self._is_boolean(right):
             return t.alike(self.truth(left, present), self.truth(right, present))
         read, value, _ = self._sides(left, right, present)
         if isinstance(value, Column):
             alike = _single(read).kind.name == _single(value).kind.name
             return _reading(Same(read.name, value.name) if alike else FALSE, read, value)
         return self._given(value, lambda values: c.equals_any(read, values), _single(read))
+
+    def _is_boolean(self, node: Node) -> bool:
+        """Whether a side of `==` is seen to be a boolean; the two sides are of one type."""
+        match node:
+            case {"Value": value}:
+                return isinstance(value, bool)
+            case {"if-then-else": {"then": then, "else": other}}:
+                return self._is_boolean(then) or self._is_boolean(other)
+            case {".": {"left": left, "attr": name}} if c.is_row(left):
+                kind = self.vocabulary.entities[self.resource].attributes.get(name)
+                return kind is not None and kind.name == "Bool" and not kind.many
+            case _:
+                return not BOOLEAN.isdisjoint(node)
 
     def _compare(self, op: str, left: Node, right: Node, present: frozenset[str]) -> Truth:
         type_, order, exchanged = ORDERS[op]
@@ -260,10 +273,6 @@ def _entities(values: Fixed) -> list[EntityUid]:
 
 def _single(read: Column) -> Column:
     return refuse(f"a comparison of the set `{read.name}`") if read.kind.many else read
-
-
-def _is_boolean(node: Node) -> bool:
-    return not BOOLEAN.isdisjoint(node) or ("if-then-else" in node and _is_boolean(node["if-then-else"]["then"]))
 
 
 def _shown(node: Node) -> frozenset[str]:

@@ -20,12 +20,16 @@ from gateway.store.words import tokens
 
 INSERT = """INSERT INTO memories (id, org_id, agent_id, layer, text, project_id, tags, classification, connection_id, source_did,
   sources, created_at, expires_at, retracted_at, superseded_by, title, occurred_at, channel, started_at, ended_at, words)
-  VALUES ($1, $2, $3, $4, $5, $6, $7::VARCHAR[], $8, $9, $10, $11::VARCHAR[], $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)"""
+  SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), unnest($3::VARCHAR[]), unnest($4::VARCHAR[]), unnest($5::VARCHAR[]),
+  unnest($6::VARCHAR[]), unnest($7::VARCHAR[][]), unnest($8::VARCHAR[]), unnest($9::VARCHAR[]), unnest($10::VARCHAR[]),
+  unnest($11::VARCHAR[][]), unnest($12::TIMESTAMP[]), unnest($13::TIMESTAMP[]), unnest($14::TIMESTAMP[]),
+  unnest($15::VARCHAR[]), unnest($16::VARCHAR[]), unnest($17::TIMESTAMP[]), unnest($18::VARCHAR[]), unnest($19::TIMESTAMP[]),
+  unnest($20::TIMESTAMP[]), unnest($21::BIGINT[])"""
 INSERT_PROVENANCE = """INSERT INTO memory_provenance (memory_id, connection_id, source_did)
   SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), unnest($3::VARCHAR[])"""
 INSERT_LINKS = "INSERT INTO memory_links (memory_id, source_id) SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[])"
 INSERT_TOKENS = """INSERT INTO memory_tokens (agent_id, token, memory_id, times)
-  SELECT $1::VARCHAR, unnest($2::VARCHAR[]), $3::VARCHAR, unnest($4::BIGINT[])"""
+  SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), unnest($3::VARCHAR[]), unnest($4::BIGINT[])"""
 INSERT_VECTORS = """INSERT INTO memory_vectors (memory_id, piece, agent_id, model, vector) SELECT unnest($1::VARCHAR[]),
   unnest($2::BIGINT[]), unnest($3::VARCHAR[]), unnest($4::VARCHAR[]), unnest($5::FLOAT[512][])"""
 DELETE_VECTORS = "DELETE FROM memory_vectors WHERE memory_id IN (SELECT unnest($1::VARCHAR[]))"
@@ -179,27 +183,25 @@ def _count(tx: Tx, org_id: str, connection_id: str, now: datetime, max_per_day: 
 
 
 def _insert(tx: Tx, row: Memory, vectors: Sequence[Vector]) -> None:
-    words = tokens(row.text)
-    tx.run(
-        INSERT,
+    times = Counter(tokens(row.text))
+    cells = (
         *(row.id, row.org_id, row.agent_id, row.layer, row.text, row.project_id, row.tags, row.classification),
         *(row.connection_id, row.source_did, row.sources, row.created_at, row.expires_at, row.retracted_at, row.superseded_by),
-        *(row.extra.title, row.extra.occurred_at, row.extra.channel, row.extra.started_at, row.extra.ended_at, len(words)),
+        *(row.extra.title, row.extra.occurred_at, row.extra.channel, row.extra.started_at, row.extra.ended_at, times.total()),
     )
+    tx.queue_many(INSERT, *([cell] for cell in cells))
     came = [(row.id, source.connection_id or "", source.source_did or "") for source in row.provenance]
     if came:
-        tx.insert_many(INSERT_PROVENANCE, *(list(column) for column in zip(*came, strict=True)))
+        tx.queue_many(INSERT_PROVENANCE, *zip(*came, strict=True))
     if row.derived_from:
-        tx.insert_many(INSERT_LINKS, [row.id] * len(row.derived_from), row.derived_from)
-    if words:
-        times = Counter(words)
-        tx.run(INSERT_TOKENS, row.agent_id, list(times), row.id, list(times.values()))
+        tx.queue_many(INSERT_LINKS, [row.id] * len(row.derived_from), row.derived_from)
+    tx.queue_many(INSERT_TOKENS, [row.agent_id] * len(times), [*times], [row.id] * len(times), [*times.values()])
     _insert_vectors(tx, row.agent_id, {row.id: vectors})
 
 
 def _insert_vectors(tx: Tx, agent_id: str, vectors: Mapping[str, Sequence[Vector]]) -> None:
     pieces = [(memory_id, piece, vector) for memory_id, listed in vectors.items() for piece, vector in enumerate(listed)]
-    tx.insert_many(
+    tx.queue_many(
         INSERT_VECTORS,
         [memory_id for memory_id, _, _ in pieces],
         [piece for _, piece, _ in pieces],

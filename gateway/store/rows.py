@@ -76,7 +76,7 @@ class Rows:
 class Tx(Rows):
     """One transaction of the writer. What a unit does through it is done again when its batch has to be retried."""
 
-    __slots__ = ("callbacks", "changes", "entries", "failure", "state")
+    __slots__ = ("_queued", "callbacks", "changes", "entries", "failure", "state")
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, state: State | None = None) -> None:
         """`state` is what is held in memory: read it here, change it only in `after_commit`."""
@@ -86,6 +86,18 @@ class Tx(Rows):
         self.callbacks: list[Callable[[], None]] = []
         self.failure: duckdb.Error | None = None
         self.changes = 0
+        self._queued: dict[str, list[list[object]]] = {}
+
+    def all(self, sql: str, *params: object) -> list[Row]:
+        """Return every row, what was queued before included."""
+        if self._queued:
+            self.flush()
+        return super().all(sql, *params)
+
+    def batches(self, sql: str, *params: object, size: int = 1_000) -> Iterator[list[Row]]:
+        """Yield the rows in lists of up to `size`, what was queued before included."""
+        self.flush()
+        return super().batches(sql, *params, size=size)
 
     def run(self, sql: str, *params: object) -> int:
         """Run a statement and return how many rows it changed."""
@@ -100,6 +112,23 @@ class Tx(Rows):
         if len(lengths) != 1:
             raise ValueError(f"columns of unequal length: {sorted(lengths)}")
         return self.run(sql, *columns) if columns[0] else 0
+
+    def queue_many(self, sql: str, *columns: Sequence[object]) -> None:
+        """As `insert_many`, before the next statement or the commit, in one with what others have queued for the same.
+
+        Most of what a small insert costs is the statement.
+        """
+        if len({len(column) for column in columns}) != 1:
+            raise ValueError(f"columns of unequal length: {sorted({len(column) for column in columns})}")
+        self.changes += 1
+        for queued, column in zip(self._queued.setdefault(sql, [[] for _ in columns]), columns, strict=True):
+            queued.extend(column)
+
+    def flush(self) -> None:
+        """Run what is queued, in the order in which it was begun."""
+        queued, self._queued = self._queued, {}
+        for sql, columns in queued.items():
+            self.insert_many(sql, *columns)
 
     def append(self, row: LogRow) -> None:
         """Add a row to the log; it gets its place in the chain just before the commit."""
@@ -145,7 +174,7 @@ def _parsed(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
 
 def _naive(value: object) -> object:
     match value:
-        case str() | bool() | int() | None:
+        case str() | float() | bool() | int() | None:
             return value
         case datetime():
             if value.tzinfo is None:

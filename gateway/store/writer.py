@@ -201,6 +201,7 @@ class Writer:
             if whole:
                 cursor.begin()
             results = [_attempt(unit.order, tx) for unit in units]
+            tx.flush()
             chained = log.chain([*notes, *tx.entries])
             self._under_way = commit = _Commit(units, results, log.head, chained.head)
             written = log.write(tx, chained)

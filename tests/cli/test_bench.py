@@ -41,7 +41,7 @@ FIGURES = {
     "kill": ["kill"],
 }
 MEMBERS = {"name", "what", "unit", "value", "must", "aim", "ratio", "met", "aim_met", "measured"}
-WITHOUT_RATIO = {"kill"}
+WITHOUT_RATIO = {"kill", "memory-hidden", "memory-insert"}
 
 
 def run(*arguments: str) -> int:

@@ -209,6 +209,7 @@ ATOMS = (
     "resource.open",
     "resource has nick",
     "resource.open == (resource.level == principal.level)",
+    "(if resource has shut then resource.shut else resource.open) == (principal.level == 1)",
 )
 PERMIT = "permit (principal, action, resource);"
 OVERFLOWS = f"context.n + {BIG} > 0"

@@ -119,6 +119,9 @@ def truth_of(condition: str, *, kind: str = "when", scope: str = "resource", res
         ("false && resource.owner.level == 1", FALSE),
         ("if resource has open then resource.open else resource.owner.level == 1", Equals("open", True)),
         ("if resource has nothing then resource.owner.level == 1 else resource.open", Equals("open", True)),
+        ("resource.open == true", Equals("open", True)),
+        ("(if resource has nothing then true else resource.open) == true", Equals("open", True)),
+        ("false == resource.open", Not(Equals("open", True))),
         ("resource.open == (resource.level == 1)", None),
     ],
 )

@@ -12,7 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.cli.bench.corpus import Passage, corpus
+from gateway.cli.bench.corpus import Passage
+from tests.corpus import some
 from tests.real.process import Server, init
 
 #: The first rows of these projects are told as untagged, so that there are texts of both kinds about one thing.
@@ -49,8 +50,10 @@ class Story:
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     data: Path = tmp_path_factory.mktemp("memory") / "data"
     owner = init(data)["api_key"]
+    serve = ("serve", "--data", data, "--port", "0", "--json", "--audit", "relaxed", "--rate-limit", "0")
+    # Without a model, whose vectors are tested elsewhere: here it is the number of rows that counts.
     with (
-        Server.serve(data, "--audit", "relaxed", "--rate-limit", "0") as server,
+        Server(*serve, environment={"PEERGATE_EMBEDDING": "off"}) as server,
         httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         yield _told(http, owner)
@@ -75,7 +78,7 @@ def _told(http: httpx.Client, owner: str) -> Story:
         return post(agent, "/v1/memories", body)["memory"]["id"], passage
 
     passages = []
-    for passage in corpus():
+    for passage in some(4_000):
         if passage.project_id in (FIRST, SECOND):
             seen[passage.project_id] += 1
             if seen[passage.project_id] <= UNTAGGED:
@@ -197,10 +200,8 @@ def test_what_was_forgotten_is_nowhere(story: Story) -> None:
     receipt = story.as_(story.agent, "POST", "/v1/memories/forget", {"project_id": "json"}).json()
     assert receipt["total"] > 1
     assert story.as_(story.agent, "GET", f"/v1/memories/{row_id}").status_code == 404
-    for mode in ("keyword", "hybrid", "semantic"):
-        found = story.as_(story.agent, "POST", "/v1/memories/search", {"query": "zanzibarmarker", "mode": mode, "limit": 5})
-        assert found.status_code in (200, 400)  # without the extra there is no other mode than keyword
-        assert "zanzibarmarker" not in str(found.json().get("items", ""))
+    found = story.as_(story.agent, "POST", "/v1/memories/search", {"query": "zanzibarmarker"})
+    assert (found.status_code, found.json()["total"], found.json()["items"]) == (200, 0, [])
     again = story.as_(story.agent, "POST", "/v1/memories/forget", {"project_id": "json"}).json()
     assert again["total"] == 0
 

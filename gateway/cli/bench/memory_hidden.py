@@ -18,13 +18,14 @@ SEED = 20_260_301
 QUERIES, PAGE, MOST_WORDS = 1_000, 50, 6
 #: The part of the rows that the connection may see, at most.
 SEEN = 0.3
+MOST_GRANTS = 6
 
 
 def hidden(plan: Plan, shown: Progress) -> list[Figure]:
     """The same questions to two memories: one holds everything, the other only what the connection may see."""
     drawn = random.Random(SEED)  # noqa: S311  # the same questions each time
     passages = corpus()
-    projects = _projects(passages, drawn)
+    projects = _projects(passages)
     seen = [passage for passage in passages if passage.project_id in projects and _shown(passage)]
     with ExitStack() as opened:
         whole, part = (opened.enter_context(remembered(projects)) for _ in range(2))
@@ -51,16 +52,14 @@ def hidden(plan: Plan, shown: Progress) -> list[Figure]:
     ]
 
 
-def _projects(passages: Sequence[Passage], drawn: random.Random) -> list[str]:
-    """Projects, drawn, that together hold no more than the part of the rows that may be seen."""
+def _projects(passages: Sequence[Passage]) -> list[str]:
+    """The largest projects that together hold no more than the part of the rows that may be seen."""
     sizes = Counter(passage.project_id for passage in passages if passage.project_id is not None and _shown(passage))
-    every = sorted(sizes)
-    drawn.shuffle(every)
     left = int(SEEN * len(passages))
     chosen: list[str] = []
-    for project in every:
-        if sizes[project] <= left:
-            left -= sizes[project]
+    for project, size in sizes.most_common():
+        if size <= left and len(chosen) < MOST_GRANTS:
+            left -= size
             chosen.append(project)
     return chosen
 

@@ -11,7 +11,7 @@ from time import perf_counter
 
 from starlette.types import ASGIApp, Message
 
-from gateway.cli.bench.corpus import corpus
+from gateway.cli.bench.corpus import Passage, corpus
 from gateway.cli.bench.figure import Figure, Plan
 from gateway.cli.bench.fill import fill
 from gateway.cli.exits import CommandError
@@ -21,8 +21,8 @@ from gateway.web.app import create_app
 from gateway.wiring import OPERATIONS, open_services
 
 ROWS, CLIENTS = 100_000, 64
-#: What is not remembered by then is left out: a rate needs no more.
-MOST_SECONDS = 60.0
+#: What is not remembered in this time is left out: a rate needs no more.
+SECONDS = 60.0
 PATH = "/v1/memories"
 
 
@@ -35,7 +35,7 @@ def insert(plan: Plan, shown: Progress) -> list[Figure]:
         services = open_services(Settings(data=data, rate_limit=0, embedding="off"))
         try:
             app = create_app(services, OPERATIONS)
-            done, seconds = asyncio.run(_send(app, filled.agents[0].key, _bodies(rows), rows, shown))
+            done, seconds = asyncio.run(_send(app, filled.agents[0].key, _bodies(rows), plan.seconds(SECONDS), shown))
         finally:
             services.database.close()
     measured: dict[str, object] = {"rows": done, "clients": CLIENTS, "seconds": seconds}
@@ -45,15 +45,17 @@ def insert(plan: Plan, shown: Progress) -> list[Figure]:
 
 
 def _bodies(rows: int) -> Iterator[bytes]:
-    passages = [passage for passage in corpus() if passage.project_id is not None]
-    for number in range(rows):
-        passage = passages[number % len(passages)]
-        body = {"text": passage.text, "project_id": passage.project_id, "tags": passage.tags, "layer": passage.layer}
-        yield json.dumps({**body, "classification": passage.classification}).encode()
+    encoded = [json.dumps(_body(passage)).encode() for passage in corpus() if passage.project_id is not None]
+    return (encoded[number % len(encoded)] for number in range(rows))
 
 
-async def _send(app: ASGIApp, key: str, bodies: Iterator[bytes], rows: int, shown: Progress) -> tuple[int, float]:
-    """Send the bodies from all clients; return how many rows were remembered, in how many seconds."""
+def _body(passage: Passage) -> dict[str, object]:
+    body = {"text": passage.text, "project_id": passage.project_id, "tags": passage.tags, "layer": passage.layer}
+    return {**body, "classification": passage.classification}
+
+
+async def _send(app: ASGIApp, key: str, bodies: Iterator[bytes], most: float, shown: Progress) -> tuple[int, float]:
+    """Send the bodies from all clients for at most so many seconds; return how many rows were remembered, and in how many."""
     done, start = 0, perf_counter()
 
     async def client() -> None:
@@ -62,8 +64,8 @@ async def _send(app: ASGIApp, key: str, bodies: Iterator[bytes], rows: int, show
             await _post(app, key, body)
             done += 1
             if done % 1_000 == 0:
-                shown(done, rows)
-            if perf_counter() - start > MOST_SECONDS:
+                shown(done)
+            if perf_counter() - start > most:
                 return
 
     await asyncio.gather(*(client() for _ in range(CLIENTS)))
