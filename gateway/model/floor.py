@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.model.condition import Condition, Empty, Equals, HeldBy, HoldsAll, HoldsAny, Not, OneOf, all_of, any_of
+from gateway.model.gather import gather
 from gateway.model.memory import MemoryGrant
 
 #: What is no longer so for anybody but the owner.
@@ -22,7 +23,7 @@ def owner_floor(org_id: str, agent_id: str, *, live: bool) -> Condition:
 
 def granted_floor(org_id: str, agent_id: str, connection_id: str, grants: Sequence[MemoryGrant]) -> Condition:
     """The live rows of one agent that at least one of the grants covers; of no grants, none."""
-    covered = any_of(*(_covered(grant, connection_id) for grant in grants))
+    covered = gather(any_of(*(_covered(grant, connection_id) for grant in grants)))
     return all_of(owner_floor(org_id, agent_id, live=True), covered)
 
 

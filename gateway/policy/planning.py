@@ -13,9 +13,10 @@ from functools import cached_property
 
 import cedarpy
 
-from gateway.model.condition import FALSE, TRUE, And, negation
+from gateway.model.condition import FALSE, TRUE, negation
 from gateway.model.decision import DenyKind, Reason, Verdict
 from gateway.model.entity import EntityUid
+from gateway.model.gather import gather
 from gateway.policy.bundle import Bundle
 from gateway.policy.panic import unless_it_panics
 from gateway.policy.plan import Plan
@@ -115,9 +116,7 @@ def _joined(permits: dict[str, Truth], forbids: dict[str, Truth], say: Say) -> P
         *(negation(forbids[id_].true) for id_ in sorted(forbids)),
         *(some(truth.true, truth.false) for _, truth in sorted(truths.items()) if not truth.sure),
     )
-    if isinstance(condition, And):  # a grant is a permit and an exception from a forbid
-        condition = And(tuple(dict.fromkeys(condition.terms)))
-    return Plan(Verdict(True, None, *_said(could, say), ()), condition)
+    return Plan(Verdict(True, None, *_said(could, say), ()), gather(condition))
 
 
 def _said(ids: list[str], say: Say) -> tuple[tuple[str, ...], tuple[Reason, ...]]:
