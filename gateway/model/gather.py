@@ -37,10 +37,10 @@ def _gathered(terms: Sequence[Condition]) -> list[Condition]:
     for term in terms:
         if term in done:
             continue
-        key = max(_keys(term), key=lambda key: len(together[key]), default=None)
-        alike = [other for other in together[key] if other not in done] if key is not None else [term]
+        best = max(_keys(term), key=lambda key: len(together[key]), default=None)
+        alike = [other for other in together[best] if other not in done] if best is not None else [term]
         done.update(alike)
-        made.append(_one(key, alike) if key is not None and len(alike) > 1 else term)
+        made.append(_one(best, alike) if best is not None and len(alike) > 1 else term)
     return made
 
 

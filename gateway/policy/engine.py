@@ -44,9 +44,8 @@ class PolicyEngine:
         self.bundle = bundle
         self._salt = salt
         self._actions = {name: uid_json(uid) for name, uid in bundle.action_uids.items()}
-        self._reads_context = {
-            action for action, policies in bundle.partitions.items() if policies is not None and reads_context(policies)
-        }
+        reading = {id_ for id_, tree in bundle.trees.items() if reads_context(tree)}
+        self._reads_context = {action for action, ids in bundle.members.items() if not reading.isdisjoint(ids)}
         self._sets = PolicySets(bundle)
         self._plans: OrderedDict[object, Plan] = OrderedDict()
         self._valid: set[tuple[str, str, str, str]] = set()

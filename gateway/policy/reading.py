@@ -1,17 +1,16 @@
-"""What a set of policies reads of a request."""
+"""What a policy reads of a request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 
-import cedarpy
 from cedarpy import pst
 
 
-def reads_context(policies: cedarpy.PolicySet) -> bool:
-    """Whether any condition of any policy mentions the context; where none does, no context can change a decision."""
-    return any(isinstance(node, pst.Var) and node.name == "context" for node in _nodes(policies.to_pst()))
+def reads_context(policy: pst.Template) -> bool:
+    """Whether any condition of a policy mentions the context; where none does, no context can change a decision."""
+    return any(isinstance(node, pst.Var) and node.name == "context" for node in _nodes(policy))
 
 
 def _nodes(root: object) -> Iterator[object]:
