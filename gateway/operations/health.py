@@ -45,6 +45,7 @@ def _details(call: Call, owed: int) -> dict[str, object]:
         "window_ms": WINDOW[audit],
         "bundle": call.access.engine.bundle.hash,
         "data_version": call.state.version,
+        "divergences": call.access.divergences,
     }
 
 

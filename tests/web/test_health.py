@@ -67,6 +67,7 @@ def test_who_may_read_audit_events_sees_what_is_behind_it(gateway: Gateway, role
         "window_ms": 0,
         "bundle": services.access.engine.bundle.hash,
         "data_version": services.state.version,
+        "divergences": 0,
     }
     assert last_decision(gateway) == ("audit.list", "allow")
 
