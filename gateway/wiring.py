@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -24,7 +24,9 @@ from gateway.operations.contexts import ContextCache
 from gateway.operations.cursor import cursor_key
 from gateway.operations.registry import OPERATIONS
 from gateway.policy.bundle import SCHEMA, Bundle
+from gateway.policy.cases import load_cases
 from gateway.policy.engine import PolicyEngine
+from gateway.policy.engines import Engines
 from gateway.policy.guardrails import REQUIRED, check_guardrails
 from gateway.store import installation
 from gateway.store.db import Database
@@ -32,6 +34,7 @@ from gateway.store.faults import StoreRefused
 from gateway.store.files import Files, sync
 from gateway.store.loading import load_state, loaded
 from gateway.store.lock import Lock
+from gateway.store.rows import Rows, Tx
 from gateway.store.writer import Unit
 
 __all__ = ["OPERATIONS", "NewOrg", "clock", "create_data", "load_bundle", "open_services", "refuse_unfinished", "set_up_org"]
@@ -113,7 +116,7 @@ def open_services(
         KeyFileError: the signing keys are missing or readable by others.
         ConfigError: the embedder that the settings ask for cannot be had.
     """
-    bundle = bundle or load_bundle(settings)
+    bundle, started = bundle or load_bundle(settings), now()
     embedder = find_embedder(settings)
     signer = Signer.load(settings.data)
     database = Database.open(settings.data, accept_missing_mark=accept_missing_mark)
@@ -121,29 +124,34 @@ def open_services(
         opened.callback(database.close)
         state = database.state
         database.read_sync(lambda rows: load_state(rows, state), snapshot=True)
-        database.on_reopen(lambda rows: state.take_over(loaded(rows)))
         salt, first_seen = installation.read_salt(database)
         if first_seen is not None:
             database.write(Unit(lambda tx: installation.keep_salt(tx, first_seen))).result()
-        database.write(Unit(lambda tx: installation.keep_bundle(tx, bundle.hash, _body(bundle), now()))).result()
+        engines = Engines(PolicyEngine(bundle, salt=salt), loaded_at=started)
+        engines.put_all(engines.build_all(list(state.org_policies.values()), started))
+        for deciding in (bundle, *engines.bundles()):
+            database.write(Unit(partial(_keep, deciding, started))).result()
+
+        def catch_up(rows: Rows) -> None:
+            state.take_over(loaded(rows))
+            engines.put_all(engines.build_all(list(state.org_policies.values()), now()))
+
+        database.on_reopen(catch_up)
         services = Services(
             settings=settings,
             clock=now,
             database=database,
             state=state,
-            access=Access(PolicyEngine(bundle, salt=salt), state),
+            access=Access(engines, state),
             authenticator=Authenticator(signer, state, rate_limit=settings.rate_limit),
             contexts=ContextCache(),
             cursor_key=cursor_key(salt),
+            policies_at=_policies_at(settings),
+            load_policies=lambda: (load_bundle(settings), load_cases(_policies_at(settings))),
             embedder=embedder,
         )
         opened.pop_all()
         return services
-
-
-def _body(bundle: Bundle) -> str:
-    policies = {policy.id: policy.text for policy in bundle.policies.values()}
-    return json.dumps({"schema": bundle.schema_text, "policies": policies}, sort_keys=True)
 
 
 def load_bundle(settings: Settings) -> Bundle:
@@ -170,6 +178,14 @@ def load_bundle(settings: Settings) -> Bundle:
     made = Bundle.load(schema, own)
     check_guardrails(made, bundle)
     return made
+
+
+def _keep(bundle: Bundle, now: datetime, tx: Tx) -> None:
+    installation.keep_bundle(tx, bundle.hash, bundle.body(), now)
+
+
+def _policies_at(settings: Settings) -> Path:
+    return settings.policies or shipped() / "policies"
 
 
 def shipped() -> Path:

@@ -58,6 +58,7 @@ def test_every_setting_has_a_variable() -> None:
         "policies": "p",
         "audit": "relaxed",
         "rate_limit": "5",
+        "reload": "watch",
         "public_url": "https://gate.example",
         "workers": "1",
         "embedding": "http",
@@ -81,7 +82,7 @@ def test_variables_of_the_command_line_client_are_no_settings() -> None:
             {},
             "",
             "unknown setting `prot` as a flag; known are audit, data, embedding, embedding_key_file, embedding_model, "
-            "embedding_url, host, policies, port, public_url, rate_limit, workers",
+            "embedding_url, host, policies, port, public_url, rate_limit, reload, workers",
         ),
         ({}, {"PEERGATE_RATELIMIT": "1"}, "", "unknown setting `ratelimit` in the environment; known are "),
         ({}, {"PEERGATE_": "1"}, "", "unknown setting `` in the environment; known are "),

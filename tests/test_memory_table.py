@@ -16,6 +16,7 @@ from gateway.model.caller import Caller
 from gateway.model.memory import MEMORY_ACTIONS, PROVENANCES, TIERS, Memory, MemoryGrant, RemoteConnection
 from gateway.model.records import ROLES, Agent
 from gateway.policy.engine import PolicyEngine
+from gateway.policy.engines import Engines
 from gateway.store.entities import uid_of
 from gateway.store.state import State
 from tests.remote import a_memory, a_memory_grant, a_remote_connection, over
@@ -157,7 +158,7 @@ statuses = st.sampled_from(["active", "active", "suspended", "revoked"])
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     world = World()
-    world.access = Access(ENGINE, world.state)
+    world.access = Access(Engines(ENGINE), world.state)
     for name in HUMANS:
         world.state.put_human(a_human(name, draw(st.sampled_from(ROLES)), draw(orgs)))
     for name in AGENTS:

@@ -12,6 +12,7 @@ from gateway.access.door import Access
 from gateway.model.caller import Caller, PrincipalType
 from gateway.model.entity import Entity
 from gateway.model.grant import Session
+from gateway.model.org_policy import Mode, OrgPolicy, PolicyVersion
 from gateway.model.proposal import Proposal, read_proposal
 from gateway.model.records import (
     Agent,
@@ -29,6 +30,7 @@ from gateway.model.records import (
 from gateway.model.rules import NO_RULES, parse_rules
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
+from gateway.policy.engines import Engines
 from gateway.policy.guardrails import REQUIRED
 from gateway.policy.slice import Slice
 from gateway.store.state import State
@@ -95,6 +97,12 @@ def an_entry(peer: str, agent: str, until: datetime | None = None) -> Observer:
     return Observer(peer, agent, "member", NOW, until)
 
 
+def an_org_policy(policy_id: str, text: str = "", org_id: str = HOME, *, mode: Mode = "enforce") -> OrgPolicy:
+    version = PolicyVersion(policy_id, 1, None, text, mode, 1 if mode == "enforce" else None, "owner", NOW)
+    enforced = version if mode == "enforce" else None
+    return OrgPolicy(policy_id, org_id, "canary name", None, "owner", NOW, NOW, 1, version, enforced)
+
+
 def a_proposal(
     action: str = "refund.create", *, rules: object = None, declared: int | None = None, known: bool = True, **payload: object
 ) -> Proposal:
@@ -109,7 +117,7 @@ class World:
     def __init__(self, bundle: Bundle | None = None) -> None:
         self.state = State()
         self.engine = CountingEngine(bundle or shipped(), salt=b"salt")
-        self.access = Access(self.engine, self.state)
+        self.access = Access(Engines(self.engine), self.state)
         for org in (HOME, AWAY):
             self.state.put_org(Org(org, "canary name", OrgSettings(), NOW))
         for role in ("owner", "admin", "security", "auditor", "member"):

@@ -53,14 +53,16 @@ class Access(Rows):
             return self.authorize(session, action, target), False
         first = self._question(session, session.caller, action, target)
         second = replace(first, query=replace(first.query, action=also))
-        verdict, other = self.engine.decide_together((first.query, second.query), first.slices[-1])
+        verdict, other = first.by.engine.decide_together((first.query, second.query), first.slices[-1])
         row = self._record(first, verdict)
         session.rows.append(row)
+        self._compare(first, verdict, row)
         grant: Grant[K] = self._grant(session, action, target, verdict, row, hide=False)
         if other.allowed:
             grant.note(also=[{"action": also, "policies": list(other.policies)}])
         else:
             denied = self._record(second, other)
+            self._compare(second, other, denied)
             session.rows.append(replace(denied, details={**denied.details, "within": action}))
         return grant, other.allowed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
 
@@ -17,7 +17,9 @@ from gateway.model.memory import MemoryGrant
 from gateway.model.proposal import Proposal
 from gateway.model.records import Org
 from gateway.moment import Moment, Moments
+from gateway.policy.context import Context
 from gateway.policy.engine import PolicyEngine
+from gateway.policy.engines import Engines, Own
 from gateway.policy.slice import Slice
 from gateway.store.entities import Compiler, Target, proposal_entity, uid_of
 from gateway.store.state import State
@@ -48,7 +50,10 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question to the engine and all that its record needs. Asked over the last of `slices`, which holds the others."""
+    """One question to an engine and all that its record needs. Asked over the last of `slices`, which holds the others.
+
+    `by` is what decides, and is asked beside, from the start of the question until its record is made.
+    """
 
     session: Session
     principal: Caller
@@ -57,6 +62,7 @@ class Question:
     moment: Moment
     compiled: Compiled
     slices: tuple[Slice, ...]
+    by: Own
     grants: tuple[MemoryGrant, ...] = ()
 
 
@@ -67,19 +73,36 @@ class Questions:
     ended. A decision and its record are never kept.
     """
 
-    def __init__(self, engine: PolicyEngine, state: State) -> None:
-        self.engine = engine
+    def __init__(self, engines: Engines, state: State) -> None:
+        self.engines = engines
         self._state = state
         self._compiler = Compiler(state)
         self._slices: OrderedDict[tuple[str, EntityUid, EntityUid | None], Compiled] = OrderedDict()
         self._moments = Moments(state)
 
+    @property
+    def engine(self) -> PolicyEngine:
+        """The engine of the policies of the product, over whose slices every other decides too."""
+        return self.engines.base
+
     def stands(self, session: Session, now: datetime) -> bool:
-        """Whether everything that the session's decisions rest on is still so.
+        """Whether everything that the session's decisions rest on is still so, the policies that they were taken by included.
 
         Safe on any thread: it compiles from the state and asks no engine.
         """
-        return all(self._basis_stands(basis, now) for basis in session.bases)
+        by = self.engines.of(session.caller.org_id).bundle.hash
+        return all(basis.decision.bundle == by and self._basis_stands(basis, now) for basis in session.bases)
+
+    def rehearse(
+        self, session: Session, engine: PolicyEngine, principal: Caller, action: str, target: Target, context: Context | None
+    ) -> Verdict:
+        """What an engine would say to somebody of the session's organisation, now or in another context.
+
+        It is no decision: nothing is granted and nothing recorded.
+        """
+        question = self._question(session, principal, action, target)
+        query = question.query if context is None else replace(question.query, context=context)
+        return engine.decide(query, question.slices[-1], question.grants)
 
     def _decide(self, session: Session, principal: Caller, action: str, target: Target | Proposal) -> tuple[Verdict, LogRow]:
         if isinstance(target, Proposal):
@@ -94,15 +117,15 @@ class Questions:
         slices = (authority.slice, self.engine.extend(authority.slice, entity))
         moment = self._moments.at(principal.org_id, session.now)
         query = Query(principal.uid, action, entity.uid, moment.context)
-        return self._answer(Question(session, principal, None, query, moment, authority, slices))
+        by = self.engines.own(session.caller.org_id)
+        return self._answer(Question(session, principal, None, query, moment, authority, slices, by))
 
     def _question(self, session: Session, principal: Caller, action: str, target: Target) -> Question:
         compiled = self._compiled(principal, target, session.now)
         moment = self._moments.at(principal.org_id, session.now)
         query = Query(principal.uid, action, uid_of(target), moment.context)
-        return Question(
-            session, principal, target, query, moment, compiled, (compiled.slice,), self._granted(principal, session.now)
-        )
+        by, grants = self.engines.own(session.caller.org_id), self._granted(principal, session.now)
+        return Question(session, principal, target, query, moment, compiled, (compiled.slice,), by, grants)
 
     def _granted(self, principal: Caller, now: datetime) -> tuple[MemoryGrant, ...]:
         """The live grants of a remote connection: policies of its own, beside everybody's."""
@@ -112,8 +135,19 @@ class Questions:
         return tuple(self._state.live_grants(connection, now)) if connection is not None else ()
 
     def _answer(self, question: Question) -> tuple[Verdict, LogRow]:
-        verdict = self.engine.decide(question.query, question.slices[-1], question.grants)
-        return verdict, self._record(question, verdict)
+        verdict = question.by.engine.decide(question.query, question.slices[-1], question.grants)
+        row = self._record(question, verdict)
+        self._compare(question, verdict, row)
+        return verdict, row
+
+    def _compare(self, question: Question, verdict: Verdict, row: LogRow) -> None:
+        """Ask the policies in the shadow the same, and note on the row what they would have answered otherwise."""
+        if (shadow := question.by.shadow) is None:
+            return
+        query, slice, grants = question.query, question.slices[-1], question.grants
+        found = shadow.compare(verdict, lambda engine: engine.decide(query, slice, grants), query.principal, row.id)
+        if found is not None:
+            row.details["shadow"] = found  # type: ignore[index]  # a dict until the row is chained
 
     def _compiled(self, principal: Caller, target: Target | None, now: datetime) -> Compiled:
         # Two organisations may have connections of one id, each of its own network.
@@ -166,7 +200,7 @@ class Questions:
             outcome="allow" if verdict.allowed else "deny",
             deny_kind=kind.value if kind is not None else None,
             policies=verdict.policies,
-            bundle=self.engine.bundle.hash,
+            bundle=question.by.engine.bundle.hash,
             data_version=compiled.version,
             slices=question.slices[-1].hashes,
             request_id=session.request_id,

@@ -15,7 +15,8 @@ from gateway.model.floor import granted_floor, owner_floor
 from gateway.model.grant import Grant, Session
 from gateway.model.memory import Memory, MemoryScope
 from gateway.model.records import Agent
-from gateway.policy.engine import one_reason
+from gateway.policy.engine import PolicyEngine, one_reason
+from gateway.policy.plan import Plan
 from gateway.store.entities import Missing
 from gateway.store.row_entities import memory_entity
 
@@ -53,9 +54,12 @@ class Rows(Questions):
             session.rows.append(row)
             raise NotFound
         question = self._question(session, asked, action, agent)
-        plan = self.engine.plan(question.query, "Memory", question.slices[-1], question.grants)
+        plan = _planned(question.by.engine, question)
         row = self._record(question, plan.verdict)
         row.details["planned"] = "Memory"  # type: ignore[index]  # a dict until the row is chained
+        if (shadow := question.by.shadow) is not None:
+            found = shadow.compare_plan(plan, lambda engine: _planned(engine, question))
+            row.details.update({"shadow": found} if found is not None else {})  # type: ignore[attr-defined]  # as above
         session.rows.append(row)
         connected = asked.type == "Connection"
         if not plan.verdict.allowed and not connected:
@@ -112,9 +116,13 @@ class Rows(Questions):
         entities = [memory_entity(row, grant.session.now) for row in rows]
         slices = (*base.slices, self.engine.extend(base.slices[-1], *entities))
         queries = [Query(asked.uid, grant.action, entity.uid, base.moment.context) for entity in entities]
-        verdicts = self.engine.decide_all(queries, slices[-1], base.grants)
+        verdicts = base.by.engine.decide_all(queries, slices[-1], base.grants)
         for row, query, verdict in zip(rows, queries, verdicts, strict=True):
             yield row, replace(base, query=query, slices=slices), verdict
+
+
+def _planned(engine: PolicyEngine, question: Question) -> Plan:
+    return engine.plan(question.query, "Memory", question.slices[-1], question.grants)
 
 
 def _binding(bundle: str, question: Question) -> str:

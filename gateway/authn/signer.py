@@ -129,6 +129,12 @@ class Signer:
         header = {"alg": ALGORITHM, "kid": key.kid, "typ": "JWT"}
         return jwt.encode(header, claims.written(scopes), key.jwk, algorithms=[ALGORITHM])
 
+    def seal(self, content: bytes) -> tuple[bytes, bytes]:
+        """An Ed25519 signature of bytes that are no token, and the public key as PEM, for tools that know nothing of ours."""
+        key = self._keys[self._signing].jwk
+        signature: bytes = key.private_key.sign(content)  # type: ignore[union-attr]  # the signing key is whole, and Ed25519
+        return signature, key.as_pem(private=False)
+
     def verify(self, token: str, now: datetime) -> Claims | None:
         """The claims of a token that one of the keys signed and whose time is now, without leeway; else None."""
         known = self._verified.get(token)

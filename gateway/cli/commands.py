@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from gateway.cli.command import Argument, Command, command
 from gateway.cli.memory_commands import MEMORY_COMMANDS
+from gateway.cli.policy_replay import SIMULATE
 
 LIMIT = Argument("limit", "rows at most", "query", kind=int)
 OFFSET = Argument("offset", "rows to skip", "query", kind=int)
@@ -202,6 +203,7 @@ APPROVALS: tuple[Command, ...] = (
     ),
     command("approval decide", "POST /v1/approvals/{approval_id}/decide", "approve or reject", DECISION, REASON, CONFIRM),
     command("approval cancel", "POST /v1/approvals/{approval_id}/cancel", "withdraw a pending approval", REASON),
+    *SIMULATE,
 )
 
 RECORDS: tuple[Command, ...] = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 DONE = 0
 FINDING = 1
 USAGE = 2
+DIFFERENCE = 3
 REFUSED = 4
 
 

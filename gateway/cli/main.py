@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gateway.authn.keys import REAUTH
-from gateway.cli import client, local
+from gateway.cli import client, local, policy, policy_prove, policy_replay
 from gateway.cli.command import Argument, Command
 from gateway.cli.commands import COMMANDS
 from gateway.cli.exits import DONE, USAGE, CommandError
@@ -39,7 +39,7 @@ NOUNS = {
     "connection": "platforms connected to you",
     "admin": "the data directory of a gateway that runs, for its owner",
 }
-EPILOG = """exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 4 the store refuses to open.
+EPILOG = """exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 3 a difference found, 4 the store refuses to open.
 client commands take the gateway from PEERGATE_URL and PEERGATE_KEY, from `peergate login`, or from --data DIR while none runs."""
 
 
@@ -76,7 +76,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(metavar="COMMAND")
     local.add_commands(commands)
-    nouns: dict[str, Any] = {}
+    nouns: dict[str, Any] = {"policy": policy.add_noun(commands)}
+    policy_prove.add_verbs(nouns["policy"])
     for command in COMMANDS:
         if not command.verb:
             _add(commands, command.noun, command)
@@ -88,6 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
             nouns[command.noun] = noun.add_subparsers(metavar="VERB")
         _add(nouns[command.noun], command.verb, command)
     local.add_verbs(nouns)
+    policy_replay.add_commands(commands, nouns)
     return parser
 
 

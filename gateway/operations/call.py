@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from gateway.access.door import Access
@@ -19,6 +20,8 @@ from gateway.model.records import Agent, Org, Peer, PlatformConnection
 from gateway.operations.contexts import ContextCache
 from gateway.operations.fields import Fields, is_id
 from gateway.operations.meter import Meter
+from gateway.policy.bundle import Bundle
+from gateway.policy.cases import Case
 from gateway.store.db import Database
 from gateway.store.entities import Missing, MissingType
 from gateway.store.rows import Rows, Tx
@@ -43,7 +46,8 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the process is made of, wired once at start."""
+    """What the process is made of, wired once at start. `load_policies` reads the policies that lie at
+    `policies_at`, and their cases."""
 
     settings: Settings
     clock: Callable[[], datetime]
@@ -53,6 +57,8 @@ class Services:
     authenticator: Authenticator
     contexts: ContextCache
     cursor_key: bytes = field(repr=False)
+    policies_at: Path
+    load_policies: Callable[[], tuple[Bundle, Sequence[Case]]] = field(repr=False)
     embedder: Embedder | None = None
     requests: Meter = field(default_factory=Meter)
 

@@ -71,7 +71,7 @@ def _shape(entry: Logged) -> dict[str, object]:
 
 def _explain(call: Call, entry: Logged) -> dict[str, object]:
     """Why: the determining policies with their sentences and places, as the deciding bundle has them."""
-    bundle = call.access.engine.bundle
+    bundle = call.access.engines.of(call.org.id).bundle
     if entry.bundle != bundle.hash:
         return {"reasons": [{"policy_id": policy} for policy in entry.policies], "note": "decided by an earlier bundle"}
     found = [bundle.policies[policy] for policy in entry.policies]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gateway.model.caller import ANONYMOUS
 from gateway.operations.call import Call
+from gateway.operations.fields import optional_stamp
 from gateway.operations.operation import Operation, Reply
 from gateway.store import sweep
 from gateway.store.db import Database
@@ -43,7 +44,9 @@ def _details(call: Call, owed: int) -> dict[str, object]:
         "pending_buckets": owed,
         "audit": audit,
         "window_ms": WINDOW[audit],
-        "bundle": call.access.engine.bundle.hash,
+        "bundle": call.access.engines.of(call.org.id).bundle.hash,
+        "policies_loaded_at": optional_stamp(call.access.engines.loaded_at),
+        "policies_failure": call.access.engines.failure,
         "data_version": call.state.version,
         "divergences": call.access.divergences,
     }

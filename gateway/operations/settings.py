@@ -23,8 +23,6 @@ SWITCHES = (
     "learn_from_posted_events",
     "policy_promotions_need_two",
 )
-#: Read by clients of this wire, and always off here.
-NOT_OFFERED = ("policy_promotions_need_two",)
 NAMES = (*SWITCHES, "sensitive_actions", "time_zone")
 #: One client changes a setting at a time, as a pair.
 PAIR = ("key", "value")
@@ -41,9 +39,6 @@ async def update(call: Call) -> Reply:
     changes: dict[str, object] = {name: _switch(given, name) for name in SWITCHES if given.has(name)}
     if given.has("time_zone"):
         changes["time_zone"] = _time_zone(given)
-    for name in NOT_OFFERED:
-        if changes.get(name):
-            raise Invalid(f"`{name}` cannot be switched on: it is not offered yet", field=name)
     added = tuple(_sensitive(given))
     grant = call.access.authorize(call.session, "org.update_settings", call.org)
     standing = grant.target.settings
@@ -95,8 +90,7 @@ def _sensitive(given: Fields) -> list[str]:
 
 
 def _shape(settings: OrgSettings) -> Mapping[str, object]:
-    on = {name for name in SWITCHES if name not in NOT_OFFERED and getattr(settings, name)}
-    switches = {name: "true" if name in on else "false" for name in SWITCHES}
+    switches = {name: "true" if getattr(settings, name) else "false" for name in SWITCHES}
     return {**switches, "sensitive_actions": list(settings.sensitive_actions), "time_zone": settings.time_zone}
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from gateway.operations.call import Services
+from gateway.operations.reload import Watch
 from gateway.store import approval_outcomes, sweep
 from gateway.store.writer import Unit
 
@@ -15,6 +16,7 @@ EXPIRY_EVERY = timedelta(minutes=1)
 #: A derivation that failed is tried again this often; it stays visible in the meantime.
 OWED_EVERY = timedelta(hours=1)
 RETENTION_EVERY = timedelta(days=1)
+WATCH_EVERY = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,10 @@ def sweeps(services: Services) -> tuple[Sweep, ...]:
         if buried.events:
             await asyncio.wrap_future(database.checkpoint())
 
+    watch = (Sweep("policies", WATCH_EVERY, Watch(services).look),) if services.settings.reload == "watch" else ()
     return (
         Sweep("approval expiry", EXPIRY_EVERY, expire_approvals),
         Sweep("owed derivations", OWED_EVERY, derive_owed),
         Sweep("retention", RETENTION_EVERY, bury_old_events),
+        *watch,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -99,6 +100,35 @@ class Bundle:
             trees=MappingProxyType(trees),
         )
 
+    def extended(self, policies: Mapping[str, str]) -> Bundle:
+        """Returns this bundle with the policies of more texts, by file name, each checked as one of its own is.
+
+        Raises `PolicyError` with all that is wrong. House rules are for files, so they are not asked.
+        """
+        read: list[Policy] = []
+        findings: list[Finding] = []
+        for file, text in sorted(policies.items()):
+            found, wrong = source.read(file, text)
+            read += found
+            findings += wrong
+        whole = [*(Policy(info, self.trees[id_]) for id_, info in self.policies.items()), *read]
+        findings += _breaches_of_the_whole(whole, ())
+        if not findings and read:
+            findings += _invalid(read, self.schema)
+        if findings:
+            raise PolicyError(findings)
+        bundle = _assemble(self.schema_text, self.schema, {p.info.id: p for p in whole}, self)
+        new = {p.info.id for p in read}
+        touched = {action: tuple([id_ for id_ in ids if id_ in new]) for action, ids in bundle.members.items()}
+        if findings := list(translatable.breaches(bundle.vocabulary, bundle.policies, touched)):
+            raise PolicyError(findings)
+        return bundle
+
+    def body(self) -> str:
+        """Returns what is needed to decide by it again, as JSON: the schema, and each policy's text by id."""
+        texts = {id_: info.text for id_, info in self.policies.items()}
+        return json.dumps({"schema": self.schema_text, "policies": texts}, sort_keys=True)
+
 
 def _schema(text: str) -> cedarpy.Schema:
     try:
@@ -135,7 +165,8 @@ def _finding(info: PolicyInfo, message: str) -> Finding:
     return Finding(info.file, info.line, info.id, message)
 
 
-def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy]) -> Bundle:
+def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy], before: Bundle | None = None) -> Bundle:
+    """Puts policies together; the partitions and words of a bundle `before` of the same schema are not made again."""
     policies = dict(sorted(policies.items()))
     # INVARIANT: Cedar's own id of a policy is its `@id`, so what Cedar answers needs no translation.
     trees = {id_: replace(policy.tree, id=id_) for id_, policy in policies.items()}
@@ -143,6 +174,7 @@ def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy])
     names = _names(groups)
     members = partition.members(trees, names, groups)
     infos = {id_: policy.info for id_, policy in policies.items()}
+    built = {} if before is None else {before.members[action]: whole for action, whole in before.partitions.items()}
     return Bundle(
         hash=_hash(text, infos),
         policies=MappingProxyType(infos),
@@ -152,9 +184,9 @@ def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy])
         schema=schema,
         action_uids=MappingProxyType(names),
         members=MappingProxyType(members),
-        partitions=partition.build(members, trees, {}),
+        partitions=partition.build(members, trees, built),
         trees=MappingProxyType(trees),
-        vocabulary=vocabularies.read(str(schema)),
+        vocabulary=before.vocabulary if before is not None else vocabularies.read(str(schema)),
     )
 
 

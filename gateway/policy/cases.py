@@ -61,6 +61,16 @@ class Case:
         """The id of the action that is asked for."""
         return _uid(self.request["action"]).id
 
+    @property
+    def principal(self) -> EntityUid:
+        """Who asks."""
+        return _uid(self.request["principal"])
+
+    @property
+    def resource(self) -> EntityUid:
+        """What is asked about."""
+        return _uid(self.request["resource"])
+
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
@@ -78,7 +88,17 @@ class CaseResult:
 
 def load_cases(policies: Path) -> list[Case]:
     """Returns every case of the `*_test.json` files under a directory, in the order of the files; raises `CaseError`."""
-    return [case for path in sorted(policies.rglob(f"*{SUFFIX}")) for case in _read(policies, path)]
+    return [case for path in sorted(policies.rglob(f"*{SUFFIX}")) for case in read_cases(policies, path)]
+
+
+def read_cases(policies: Path, path: Path) -> list[Case]:
+    """Returns the cases of one file, which need not be under the directory that its casts are in; raises `CaseError`."""
+    return list(_read(policies, path))
+
+
+def from_json(raw: Mapping[str, Any]) -> Case:
+    """Returns a case that no file holds, as one of a file is read; raises `CaseError`, and `KeyError` for what it lacks."""
+    return _case(Path(), "", 0, raw)
 
 
 def expand(case: Case) -> dict[str, Any]:
@@ -142,7 +162,7 @@ def judge(case: Case, verdict: Verdict) -> Iterator[str]:
 
 
 def _read(policies: Path, path: Path) -> Iterator[Case]:
-    file = path.relative_to(policies).as_posix()
+    file = path.relative_to(policies).as_posix() if path.is_relative_to(policies) else path.name
     cases = _json(path, file)
     if not isinstance(cases, list) or not cases:
         raise CaseError(f"{file}: is not a list of cases")

@@ -55,6 +55,10 @@ class PolicyEngine:
             id_: Reason(id_, info.effect, info.reason, info.reason_code, info.precedence) for id_, info in bundle.policies.items()
         }
 
+    def sibling(self, bundle: Bundle) -> PolicyEngine:
+        """Returns an engine of another bundle under the same schema, over whose slices both decide."""
+        return PolicyEngine(bundle, salt=self._salt)
+
     def slice(self, *entities: Entity) -> Slice:
         """Returns a slice of `entities`; raises `SliceError`."""
         return slices.build(self.bundle, entities, salt=self._salt)

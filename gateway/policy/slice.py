@@ -71,6 +71,19 @@ def from_json(bundle: Bundle, entities: Sequence[object], *, salt: bytes) -> Sli
     return _slice(bundle, handle, text, frozenset(uids).difference(bundle.action_uids.values()), seen, salt, None)
 
 
+def from_texts(bundle: Bundle, texts: Iterable[str], *, salt: bytes) -> Slice:
+    """Returns a slice of entities as the texts of slices hold them, laid together; raises `SliceError`.
+
+    In such a text every entity is named as one, so nothing is read back from Cedar, which would hand out every action too.
+    """
+    entities = {(e["uid"]["type"], e["uid"]["id"]): e for text in texts for e in json.loads(text)}
+    found = list(entities.values())
+    seen = {EntityUid(**parent) for entity in found for parent in entity["parents"]}
+    seen.update(named([[entity["attrs"], entity["tags"]] for entity in found]))
+    text = canonical(found)
+    return _slice(bundle, _parsed(bundle, text, None), text, frozenset(EntityUid(*uid) for uid in entities), seen, salt, None)
+
+
 def _parsed(bundle: Bundle, text: str, base: Slice | None) -> cedarpy.Entities:
     # INVARIANT: nowhere else are entities parsed, and always with the schema: without it a forbid on a group of actions
     # does not apply, and says nothing.

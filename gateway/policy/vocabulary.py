@@ -30,10 +30,11 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """`entities` by type, of those outside namespaces; `resources` are the resource types of each action that names any."""
+    """`entities` by type, of those outside namespaces; of each action that names any, its resource and principal types."""
 
     entities: Mapping[str, Shape]
     resources: Mapping[str, frozenset[str]]
+    principals: Mapping[str, frozenset[str]]
 
     def above(self, type_: str) -> frozenset[str]:
         """Returns every type of which an entity of a type could be within another entity."""
@@ -52,6 +53,7 @@ def read(text: str) -> Vocabulary:
     words = [token[0] for token in tokens(text)]
     raw: dict[str, tuple[list[str], list[str]]] = {}
     resources: dict[str, frozenset[str]] = {}
+    principals: dict[str, frozenset[str]] = {}
     for words_ in _statements(words):
         match words_:
             case ["entity", *rest]:
@@ -61,13 +63,14 @@ def read(text: str) -> Vocabulary:
                     raw[name] = (parents, rest)
             case ["action", *rest]:
                 names, rest = _before(rest, {"in", "appliesTo"})
-                if "resource" in rest:
-                    about = frozenset(_list(rest[rest.index("resource") + 2 :]))
-                    resources |= {name.strip('"'): about for name in names}
+                for role, found in (("resource", resources), ("principal", principals)):
+                    if role in rest:
+                        types = frozenset(_list(rest[rest.index(role) + 2 :]))
+                        found |= {name.strip('"'): types for name in names}
             case _:
                 pass
     shapes = {name: Shape(tuple(parents), dict(_attributes(rest, raw.keys()))) for name, (parents, rest) in raw.items()}
-    return Vocabulary(shapes, resources)
+    return Vocabulary(shapes, resources, principals)
 
 
 def _statements(words: list[str]) -> Iterator[list[str]]:

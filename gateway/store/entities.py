@@ -8,9 +8,9 @@ from datetime import datetime
 from gateway.model.caller import Caller
 from gateway.model.entity import NOTHING, Entity, EntityUid, Value
 from gateway.model.memory import Memory, RemoteConnection
+from gateway.model.org_policy import OrgPolicy
 from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformApp, PlatformConnection
-from gateway.model.rules import ApprovalRules
-from gateway.store.row_entities import memory_entity
+from gateway.store.row_entities import memory_entity, rules_entities
 from gateway.store.row_entities import proposal_entity as proposal_entity
 from gateway.store.state import State
 from gateway.store.targets import Installation as Installation  # the targets are looked for here
@@ -44,6 +44,8 @@ class Compiler:
             case RemoteConnection():
                 found = self._state.remote_connections.get((target.org_id, target.id))
                 return found if found is not None else Missing("Connection", target.id)
+            case OrgPolicy():
+                return self._state.org_policies.get(target.id, Missing("Policy", target.id))
             case _:
                 return target
 
@@ -138,17 +140,10 @@ class _Build:
             parents.append(self._put(EntityUid("Observers", entry.peer_id)))
         attrs: dict[str, Value] = {"org": org, "active": agent.is_active, "registered_by": self.human(agent.created_by)}
         if rules:
-            attrs["approval"] = self.rules(agent_id, agent.rules)
+            written = rules_entities(agent_id, agent.rules)
+            attrs["approval"] = written[0].uid
+            self._entities |= {entity.uid: entity for entity in written}
         return self._put(uid, attrs, parents)
-
-    def rules(self, agent_id: str, rules: ApprovalRules) -> EntityUid:
-        tags: dict[str, Value] = {}
-        for rule in rules.rules:
-            attrs: dict[str, Value] = {"mode": rule.mode}
-            if rule.threshold is not None:
-                attrs["require_for_amount_above_usd"] = rule.threshold
-            tags[rule.action_type] = self._put(EntityUid("ApprovalRule", f"{agent_id}/{rule.action_type}"), attrs)
-        return self._put(EntityUid("ApprovalPolicy", agent_id), {"default_mode": rules.default_mode}, tags=tags)
 
     def app(self, app_id: str) -> EntityUid:
         app = self._state.apps.get(app_id)
@@ -184,6 +179,8 @@ class _Build:
                 self.remote_connection(target)
             case Memory():
                 self.memory(target)
+            case OrgPolicy():
+                self.org_policy(target)
             case Missing():
                 self.missing(target)
 
@@ -260,6 +257,12 @@ class _Build:
         entity = memory_entity(row, self._now)
         return self._put(entity.uid, entity.attrs, entity.parents)
 
+    def org_policy(self, policy: OrgPolicy) -> EntityUid:
+        org, known = self.org(policy.org_id), self._state.orgs.get(policy.org_id)
+        needs_two = known is None or known.settings.policy_promotions_need_two
+        attrs: dict[str, Value] = {"org": org, "written_by": self.human(policy.current.written_by), "needs_two": needs_two}
+        return self._put(uid_of(policy), attrs, (org,))
+
     def installation(self, target: Installation) -> EntityUid:
         """In the only organisation that there is; among several, in none."""
         orgs = list(self._state.orgs)
@@ -286,6 +289,8 @@ class _Build:
                 attrs |= {"requested_by": self.agent(""), "addressed_to": self.human("")}
             case "PlatformConnection":
                 attrs |= {"app": self.app(""), "person": self.human(""), "active": False}
+            case "Policy":
+                attrs |= {"written_by": self.human(""), "needs_two": True}
             case "Connection":
                 attrs |= {"agent": self.agent(""), "active": False, "grants": (), "projects": (), "tiers": ()}
             case "Memory":

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from gateway.model.memory import GrantLimits, MemoryGrant, RemoteConnection
 from gateway.model.number import parse_exactly
+from gateway.model.org_policy import OrgPolicy, PolicyVersion
 from gateway.model.records import (
     Agent,
     Credential,
@@ -45,6 +46,9 @@ REMOTE_CONNECTIONS = "SELECT id, org_id, agent_id, peer_did, name, status, repla
 MEMORY_GRANTS = """SELECT id, org_id, connection_id, actions, project_id, tags, tags_match, classifications, provenance,
   expires_at, limits, template_version, created_by, created_at, revoked_at FROM memory_grants ORDER BY created_at, id"""
 SUPPRESSED = "SELECT org_id, connection_id FROM memory_suppressions"
+ORG_POLICIES = "SELECT id, org_id, name, description, created_by, created_at, updated_at, version FROM org_policies"
+POLICY_VERSIONS = """SELECT policy_id, number, previous, cedar_text, mode, enforced, written_by, created_at
+  FROM org_policy_versions ORDER BY policy_id, number"""
 LAST_VERSION = "SELECT coalesce(max(data_version), 0) FROM log"
 REMOVED = "SELECT peer_id, agent_id FROM removed_observers"
 
@@ -79,6 +83,12 @@ def load_state(rows: Rows, state: State) -> None:
         state.put_memory_grant(_memory_grant(row))
     for org_id, connection_id in rows.all(SUPPRESSED):
         state.suppress(org_id, connection_id)
+    steps = {(row[0], row[1]): PolicyVersion(*row) for row in rows.all(POLICY_VERSIONS)}
+    for *about, number in rows.all(ORG_POLICIES):
+        current = steps[about[0], number]
+        enforced = None if current.enforced is None else steps[about[0], current.enforced]
+        last = max(step for policy_id, step in steps if policy_id == about[0])
+        state.put_org_policy(OrgPolicy(*[*about, last, current, enforced]))
     # One more than any decision in the log carries, so that a version never stands for two states.
     state.version = rows.value(LAST_VERSION) + 1
 

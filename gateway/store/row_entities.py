@@ -1,4 +1,4 @@
-"""Entities of what the authorization state does not hold: actions that are proposed, and rows of memory."""
+"""Entities that are made of one row and nothing else: actions that are proposed, written rules, rows of memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime
 from gateway.model.entity import Entity, EntityUid, Value
 from gateway.model.memory import Memory
 from gateway.model.proposal import Proposal
+from gateway.model.rules import ApprovalRules
 from gateway.store.targets import uid_of
 
 
@@ -25,6 +26,19 @@ def proposal_entity(proposal: Proposal, org_id: str, *, person_paused: bool) -> 
     if proposal.amount.value is not None:
         attrs["amount_usd"] = proposal.amount.value
     return Entity(uid_of(proposal), attrs, (org,))
+
+
+def rules_entities(agent_id: str, rules: ApprovalRules) -> tuple[Entity, ...]:
+    """An agent's written rules as entities, the whole of them first, whose tags lead to the others."""
+    tags: dict[str, Value] = {}
+    written: list[Entity] = []
+    for rule in rules.rules:
+        attrs: dict[str, Value] = {"mode": rule.mode}
+        if rule.threshold is not None:
+            attrs["require_for_amount_above_usd"] = rule.threshold
+        written.append(Entity(EntityUid("ApprovalRule", f"{agent_id}/{rule.action_type}"), attrs))
+        tags[rule.action_type] = written[-1].uid
+    return Entity(EntityUid("ApprovalPolicy", agent_id), {"default_mode": rules.default_mode}, (), tags), *written
 
 
 def memory_entity(row: Memory, now: datetime) -> Entity:

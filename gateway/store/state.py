@@ -17,10 +17,10 @@ from gateway.model.records import (
     PlatformConnection,
     PlatformTemplate,
 )
-from gateway.store.remote_state import RemoteState
+from gateway.store.policy_state import PolicyState
 
 
-class State(RemoteState):
+class State(PolicyState):
     """Tables by id and the few look-ups that decisions use.
 
     Rows are immutable, so a reader on another thread sees a whole row, the old one or the new; so are the lists of

@@ -7,6 +7,7 @@ from typing import Literal
 
 from gateway.model.entity import EntityUid
 from gateway.model.memory import Memory, RemoteConnection
+from gateway.model.org_policy import OrgPolicy
 from gateway.model.proposal import Proposal
 from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformApp, PlatformConnection
 
@@ -26,7 +27,17 @@ class LogEntry:
 
 #: What an id can fail to find.
 MissingType = Literal[
-    "Human", "Agent", "Peer", "Approval", "Platform", "PlatformConnection", "Credential", "Decision", "Connection", "Memory"
+    "Human",
+    "Agent",
+    "Peer",
+    "Approval",
+    "Platform",
+    "PlatformConnection",
+    "Credential",
+    "Decision",
+    "Connection",
+    "Memory",
+    "Policy",
 ]
 
 
@@ -51,6 +62,7 @@ Target = (
     | Installation
     | RemoteConnection
     | Memory
+    | OrgPolicy
     | Missing
 )
 
@@ -82,6 +94,8 @@ def uid_of(target: Target | Proposal) -> EntityUid:
             return EntityUid("Connection", target.id)
         case Memory():
             return EntityUid("Memory", target.id)
+        case OrgPolicy():
+            return EntityUid("Policy", target.id)
         case Missing():
             return EntityUid(target.type, target.id)
         case Proposal():

@@ -16,6 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from gateway.operations.call import Services
+from gateway.operations.reload import reload
 from gateway.operations.sweeps import Sweep
 from gateway.web.app import report_fault
 from gateway.web.protocol import BoundedProtocol
@@ -128,6 +129,9 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 async def _run(server: _Server, listening: socket.socket, services: Services, sweeps: Sequence[Sweep]) -> None:
     work = (_close_slow(server), _stop_when_lost(server, services), *(_repeat(sweep) for sweep in sweeps))
     background = [asyncio.create_task(each) for each in work]
+    asyncio.get_running_loop().add_signal_handler(
+        signal.SIGHUP, lambda: background.append(asyncio.create_task(_reload(services)))
+    )
     try:
         await server.serve(sockets=[listening])
     finally:
@@ -144,6 +148,14 @@ async def _repeat(sweep: Sweep) -> None:
         except Exception as fault:  # a sweep that ended for good would be a promise quietly broken
             report_fault(f"sweep {sweep.name}", fault)
         await asyncio.sleep(sweep.every.total_seconds())
+
+
+async def _reload(services: Services) -> None:
+    """Load the policies again; whatever fails, the process serves on by those that it has."""
+    try:
+        await reload(services)
+    except Exception as fault:  # nobody waits for it, so it is said here or nowhere
+        report_fault("reload", fault)
 
 
 async def _stop_when_lost(server: _Server, services: Services) -> None:

@@ -28,6 +28,11 @@ LOCAL = {
     "audit verify",
     "key recover",
     "key rotate-signing",
+    "policy replay",
+    "policy prove",
+    "policy changes",
+    "evidence",
+    *(f"policy {verb}" for verb in "validate fmt new test mutate matrix show explain plan index diff export".split()),
 }
 PROGRAMS = "for programs that hold a key: the command line shows it as it is"
 OLDER = "an older address of an operation that has a command"
@@ -68,6 +73,7 @@ WITHOUT_COMMAND = {
     "arp.read_note": NETWORK,
     "arp.query_knowledge": NETWORK,
     "arp.chat": NETWORK,
+    "policy.replay": "`policy replay` decides a whole data directory again",
     "audit.verify": "`audit verify` and `admin verify` walk the whole chain",
 }
 #: Commands that print no data a script could want.
@@ -119,7 +125,7 @@ def test_help_lists_every_noun_and_the_exit_codes(command: Run) -> None:
     asked = command("--help")
     assert asked.code == 0
     assert all(f"    {name.split()[0]}" in asked.out for name in ALL)
-    assert "exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 4 the store refuses to open" in asked.out
+    assert "exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 3 a difference found, 4 the store refuses to open" in asked.out
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from gateway.model.memory import Memory, MemoryScope, Narrow, Page, RemoteConnec
 from gateway.moment import Moments
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
+from gateway.policy.engines import Engines
 from gateway.policy.sets import PolicySets
 from gateway.store import recall
 from gateway.store.db import Database
@@ -34,8 +35,8 @@ from tests.memory.random_policies import Written, a_policy
 from tests.memory.rows import MODEL, TEXTS, a_grant, a_narrow, a_row, a_vector, asked_for, covered, insert, live
 from tests.world import HOME, NOW, PERMIT_ALL, ROOT, World, bundle_of, caller, session, shipped
 
-ROUNDS = int(os.environ.get("PEERGATE_ORACLE_ROUNDS", "60"))
-ROWS, REQUESTS = 150, 24
+ROUNDS = int(os.environ.get("PEERGATE_ORACLE_ROUNDS", "30"))
+ROWS, REQUESTS = 200, 36
 MODES = ("list", "keyword", "semantic", "hybrid")
 CONNECTION = caller("conn", "Connection")
 ALL = 10_000
@@ -185,7 +186,7 @@ def test_the_grants_alone_hold_when_every_policy_allows_everything(
     database = stores()
     for seed in range(max(1, ROUNDS // 3)):
         trial = Trial(database, seed)
-        trial.world.access = Access(PolicyEngine(bundle_of(PERMIT_ALL), salt=b"salt"), trial.world.state)
+        trial.world.access = Access(Engines(PolicyEngine(bundle_of(PERMIT_ALL), salt=b"salt")), trial.world.state)
         for mode in MODES:
             action, narrow, query = trial.chance.choice(("search", "read", "query")), a_narrow(trial.chance), "fox"
             grant = trial.plan(CONNECTION, action)

@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 from gateway.access.door import Access
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
+from gateway.policy.engines import Engines
 from gateway.store.writer import Unit
 from gateway.web.app import create_app
 from gateway.wiring import OPERATIONS
@@ -581,7 +582,7 @@ def test_what_was_planned_and_how_much_was_shown_is_in_the_log(gateway: Gateway,
 def decided_by(gateway: Gateway, policies: str, who: Client) -> Client:
     """Somebody whose requests are decided by other policies, without any guardrail, over the same store."""
     bundle = Bundle.from_text(shipped_bundle().schema_text, {"open.cedar": policies}, house_rules=False)
-    access = Access(PolicyEngine(bundle, salt=b"salt"), gateway.services.state)
+    access = Access(Engines(PolicyEngine(bundle, salt=b"salt")), gateway.services.state)
     app = create_app(replace(gateway.services, access=access), OPERATIONS)
     return replace(who, http=TestClient(app))
 

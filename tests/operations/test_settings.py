@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.builders import Gateway, done
@@ -140,15 +138,12 @@ def test_a_guardrail_switched_on_meanwhile_has_a_queued_change_confirmed(gateway
     assert done(gateway.owner.get(PATH), 200)["settings"] == {**DEFAULTS, "guardrail_changes_require_approval": "true"}
 
 
-def test_what_is_not_offered_yet_cannot_be_switched_on_and_reads_as_off(gateway: Gateway) -> None:
+def test_the_second_person_for_policies_is_taken_down_by_somebody_who_confirms_who_they_are(gateway: Gateway) -> None:
     name = "policy_promotions_need_two"
-    for body in ({name: "true"}, {name: True}, {"key": name, "value": "true"}):
-        refused = gateway.owner.patch(PATH, body)
-        assert (refused.status_code, list(refused.json()["fields"])) == (400, [name])
-        assert refused.json()["detail"] == f"`{name}` cannot be switched on: it is not offered yet"
-    assert done(gateway.owner.patch(PATH, {name: "false"}), 200) == {"settings": DEFAULTS}
-    org = gateway.services.state.orgs[gateway.services.state.humans[gateway.owner.id].org_id]
-    gateway.services.state.put_org(replace(org, settings=replace(org.settings, policy_promotions_need_two=True)))
+    assert done(gateway.owner.patch(PATH, {name: "true"}), 200)["settings"] == {**DEFAULTS, name: "true"}
+    done(gateway.owner.patch(PATH, {"auto_approve": "true"}), 200)
+    assert gateway.owner.patch(PATH, {"key": name, "value": "false"}).json()["title"] == "step-up required"
+    done(gateway.owner.patch(PATH, {name: False, "auto_approve": "false"}, {"X-Auth-Confirm": gateway.owner.password}), 200)
     assert done(gateway.owner.get(PATH), 200) == {"settings": DEFAULTS}
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gateway.model.caller import OPERATOR, Caller, PrincipalType
 from gateway.model.entity import Entity, EntityUid
 from gateway.model.memory import LAYERS, TIERS, Memory, RemoteConnection
+from gateway.model.org_policy import OrgPolicy
 from gateway.model.records import (
     PEER_TYPES,
     ROLES,
@@ -46,6 +47,7 @@ from tests.world import (
     an_agent,
     an_approval,
     an_entry,
+    an_org_policy,
     caller,
     shipped,
 )
@@ -137,6 +139,7 @@ targets: st.SearchStrategy[Target] = st.one_of(
     remote_connections,
     memories,
     st.builds(LogEntry, names, orgs),
+    st.builds(an_org_policy, names, st.just(""), orgs),
     st.just(Installation()),
     st.builds(Missing, st.sampled_from(get_args(MissingType)), names),
 )
@@ -276,6 +279,7 @@ def test_the_person_of_a_peer_is_the_user_it_names_or_the_user_of_its_connection
         (a_remote_connection("x"), 'Connection::"x"'),
         (a_memory("x"), 'Memory::"x"'),
         (LogEntry("x", HOME), 'Decision::"x"'),
+        (an_org_policy("x"), 'Policy::"x"'),
         (Installation(), 'Installation::"local"'),
         (Missing("Peer", "x"), 'Peer::"x"'),
     ],
@@ -290,7 +294,7 @@ def test_a_proposal_is_decided_under_its_action() -> None:
 
 def test_every_kind_of_target_is_in_the_property_tests() -> None:
     people, platforms = (Org, Human, Agent, Credential), (PlatformApp, PlatformConnection)
-    remote = (RemoteConnection, Memory)
+    remote = (RemoteConnection, Memory, OrgPolicy)
     kinds = (*people, *platforms, *remote, Peer, ApprovalHeader, LogEntry, Installation, Missing)
     assert set(get_args(Target)) == set(kinds)
 

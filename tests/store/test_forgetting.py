@@ -64,6 +64,8 @@ STAYS = {
     "erased": "ids, so that nothing about them is kept again",
     "remote_connections": "who is connected, not what they said",
     "memory_grants": "what a person allowed",
+    "org_policies": "what an organisation decides by",
+    "org_policy_versions": "as above",
     "memory_suppressions": "ids, so that nothing of them is stored again",
 }
 

@@ -45,6 +45,7 @@ def one_of_every_shape(gateway: Gateway) -> None:
     clock = gateway.clock
     agent, plain = gateway.agent("with rules", RULES), gateway.agent("without")
     gone = gateway.agent("deleted")
+    _write_policies(gateway)
     done(gateway.owner.post(f"/v1/agents/{agent.id}/children", {"name": "child"}), 201)
     done(gateway.owner.patch(f"/v1/agents/{plain.id}", {"description": "é", "is_active": False, "scopes": ["a", "b"]}), 200)
     done(
@@ -104,6 +105,20 @@ def _platform(gateway: Gateway) -> None:
     booted = done(app.post(f"/v1/platform/connections/{first}/bootstrap", {"template_id": template["id"]}), 201)
     done(gateway.http.post("/v1/auth/claim", json={"claim_token": booted["claim_token"], "password": "a long password"}), 200)
     done(gateway.owner.delete(f"/v1/platform/connected-apps/{second}"), 204)
+
+
+def _write_policies(gateway: Gateway) -> None:
+    """One in force with another version in the shadow, one that was taken back to its first."""
+    path, owner = "/v1/org/cedar-policies", gateway.owner
+    confirmed = {"X-Auth-Confirm": owner.password}
+    text = 'forbid (principal, action == Action::"session.end", resource) when { false };'
+    first, second = (
+        done(owner.post(path, {"name": "é", "cedar_text": text, "mode": mode}, confirmed), 201)["id"]
+        for mode in ("enforce", "shadow")
+    )
+    done(owner.put(f"{path}/{first}", {"cedar_text": text.replace("false", "true")}), 200)
+    for verb in ("promote", "rollback"):
+        done(owner.post(f"{path}/{second}/{verb}", None, confirmed), 200)
 
 
 def test_what_was_written_is_what_is_loaded_table_by_table(gateway: Gateway) -> None:

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.model.records import Credential, Observer, Org, OrgSettings, PlatformApp, PlatformTemplate
+from gateway.store.policy_state import PolicyState
 from gateway.store.remote_state import RemoteState
 from gateway.store.state import State
 from tests.remote import a_memory_grant, a_remote_connection
-from tests.world import HOME, HOUR, NOW, ROOT, a_connection, a_human, a_peer, an_agent, an_entry
+from tests.world import HOME, HOUR, NOW, ROOT, a_connection, a_human, a_peer, an_agent, an_entry, an_org_policy
 
 
 def a_key(key_id: str, holder: str = "h", secret: str = "hash") -> Credential:
@@ -45,6 +46,8 @@ CHANGES: dict[str, Callable[[State], object]] = {
     "put_connection": lambda s: s.put_connection(a_connection("c")),
     "put_remote_connection": lambda s: s.put_remote_connection(a_remote_connection()),
     "put_memory_grant": lambda s: s.put_memory_grant(a_memory_grant()),
+    "put_org_policy": lambda s: s.put_org_policy(an_org_policy("p")),
+    "drop_org_policy": lambda s: s.drop_org_policy("p"),
     "suppress": lambda s: s.suppress(HOME, "partner"),
     "take_over": lambda s: s.take_over(State()),
 }
@@ -60,7 +63,7 @@ def test_every_change_raises_the_version(change: str) -> None:
 
 def test_every_change_is_in_the_test_of_the_version() -> None:
     starts = ("put_", "drop_", "revoke_", "remember_", "take_", "suppress")
-    changes = {name for name in (*vars(State), *vars(RemoteState)) if name.startswith(starts)}
+    changes = {name for name in (*vars(State), *vars(PolicyState), *vars(RemoteState)) if name.startswith(starts)}
     assert changes == set(CHANGES)
 
 

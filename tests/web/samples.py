@@ -8,6 +8,7 @@ SOME_ID = "00000000-0000-4000-8000-000000000000"
 FACT_KEY = "approval_tendency:refund.create|10-50|new|a@b.example"
 RULES = {"default_mode": "approve", "rules": [{"action_type": "refund.create", "mode": "allow"}]}
 PAYLOAD = {"amount_usd": "12.50", "recipient": "a@b.example"}
+CEDAR = "forbid (principal, action, resource) when { false };"
 REQUEST = {
     "action": "refund.create",
     "target_type": "order",
@@ -124,6 +125,23 @@ BODIES: dict[str, dict[str, object]] = {
     "platform_template.create": {"name": "n", "agents": [{"name": "a"}]},
     "platform.upsert_user": {"email": "user@b.example", "subject_token": None},
     "platform.bootstrap": {"template_id": SOME_ID, "parameters": {}, "return_to": "https://a.example/"},
+    "policy.create": {"name": "n", "description": "d", "cedar_text": CEDAR, "mode": "shadow"},
+    "policy.update": {"name": "n", "description": "d", "cedar_text": CEDAR},
+    "policy.test": {
+        "principal": f'Agent::"{SOME_ID}"',
+        "action": "peer.read",
+        "resource": f'Peer::"{SOME_ID}"',
+        "context": {},
+        "vault_id": SOME_ID,
+        "cedar_text": CEDAR,
+    },
+    "policy.replay": {"cedar_text": CEDAR, "since": "2030-01-31T12:00:00Z", "limit": 10},
+    "agent.simulate_policy": {
+        "action_approval_policy": RULES,
+        "action_type": "refund.create",
+        "payload": PAYLOAD,
+        "declared_risk_tier": 1,
+    },
     "admin.derive": {"dry_run": True},
     "memory.remember": {
         "text": "t",
@@ -173,6 +191,10 @@ BODIES: dict[str, dict[str, object]] = {
 #: Fields of another way of asking than the sample's: one setting by its name, a change that an approval let through, the
 #: fields of another layer, the next page.
 OTHERWISE = {
+    "policy.create": {"policy_text"},
+    "policy.update": {"policy_text"},
+    "policy.test": {"policy_text", "principal_type", "principal_id", "resource_path"},
+    "policy.replay": {"policy_text"},
     "settings.update": {"key", "value"},
     "agent.update": {"approval_id"},
     "agent.create_child": {"approval_id"},

@@ -16,6 +16,7 @@ from gateway.model.records import Agent, Peer
 from gateway.model.rules import NO_RULES, ApprovalRules
 from gateway.policy.context import Context
 from gateway.policy.engine import PolicyEngine
+from gateway.policy.engines import Engines
 from gateway.policy.slice import Slice
 from gateway.store.entities import Compiler, uid_of
 from gateway.store.state import State
@@ -29,7 +30,7 @@ class World:
         self.now = datetime.now(UTC)
         self.state = State()
         self.engine = PolicyEngine(load_bundle(Settings(data=Path())), salt=b"bench")
-        self.access = Access(self.engine, self.state)
+        self.access = Access(Engines(self.engine), self.state)
         self.org = an_org(self.now)
         self.owner = a_human(0, self.org.id, self.now)
         self.state.put_org(self.org)

@@ -1,0 +1,238 @@
+"""Asking policies: which could decide, why a request is answered as it is, and what a listing would ask the store."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gateway.cli.exits import DONE, FINDING, USAGE, CommandError
+from gateway.cli.output import bold, print_json, print_prose
+from gateway.cli.policy.request import Asked, case_named, of_case, of_flags, uid_of
+from gateway.cli.policy.verb import add_folder, add_verb, folder_of, place
+from gateway.policy.engine import PolicyEngine
+from gateway.policy.explain import Cited, Explanation, explain
+from gateway.policy.folder import Folder
+from gateway.policy.index import Entry, as_markdown, index, vocabulary_markdown
+from gateway.policy.source import PolicyInfo
+from gateway.policy.translatable import ROWS
+from gateway.store.condition import MEMORY, render
+
+
+def add_verbs(verbs: Any) -> None:
+    """Put `show`, `explain`, `plan` and `index` into the parser of `policy`."""
+    show = add_verb(
+        verbs,
+        "show",
+        _show,
+        "print every policy that could match an action, guardrails first",
+        examples=("show peer.read_context",),
+        exits="0 done",
+    )
+    add_folder(show).add_argument("action", metavar="ACTION", help="an action of the schema, such as peer.read")
+    explain = add_verb(
+        verbs,
+        "explain",
+        _explain,
+        "decide one request and say why: the policies, their reasons, the permit that was nearest",
+        about="Entities come from a file, or from the first cast of the cases that knows both ends of the request.",
+        examples=(
+            "explain --case 'peer.read_context: the owner does'",
+            """explain --principal 'Agent::"listed"' --action peer.read --resource 'Peer::"peer"'""",
+        ),
+        exits="0 allowed, 1 denied",
+    )
+    _add_request(add_folder(explain))
+    explain.add_argument("--principal", metavar="T::ID", help="who asks")
+    explain.add_argument("--action", help="an action of the schema, such as peer.read")
+    explain.add_argument("--resource", metavar="T::ID", help="what is asked about")
+    plan = add_verb(
+        verbs,
+        "plan",
+        _plan,
+        "print the condition that a listing would put into its query",
+        about="What a remote agent is granted is not in the entities: for a `Connection` name a case that says it.",
+        examples=(
+            """plan memory.search 'Agent::"agent"'""",
+            """plan memory.search 'Connection::"partner"' --case 'a public row'""",
+        ),
+        exits="0 some row could be listed, 1 none could",
+    )
+    _add_request(add_folder(plan))
+    plan.add_argument("action", metavar="ACTION", help="an action on rows, such as memory.search")
+    plan.add_argument("principal", metavar="PRINCIPAL", help="who asks, as T::ID")
+    listed = add_verb(
+        verbs,
+        "index",
+        _index,
+        "print what decides each action and where that stands, as a Markdown table",
+        examples=("index", "index --vocabulary"),
+        exits="0 done",
+    )
+    add_folder(listed).add_argument(
+        "--vocabulary", action="store_true", help="print what the schema names instead: entity types, attributes, actions"
+    )
+
+
+def _add_request(parser: Any) -> None:
+    parser.add_argument("--case", metavar="NAME", help="take request, entities and grants of this case, by (part of) its name")
+    parser.add_argument("--entities", type=Path, metavar="FILE", help="a JSON list of entities, as Cedar writes them")
+    parser.add_argument("--context", metavar="JSON", help="the context (default: this minute in UTC, where the schema wants one)")
+
+
+def _show(given: argparse.Namespace) -> int:
+    folder = folder_of(given)
+    entry = _entry(folder, given.action)
+    if given.json:
+        print_json(_entry_json(folder, entry))
+        return DONE
+    print(f"{bold(entry.action)}: {' or '.join(entry.principals)} on {' or '.join(entry.resources)}")
+    print(f"in the groups: {', '.join(entry.groups) or 'none'}; cases: {entry.cases}")
+    for heading, infos in (("guardrails, which forbid whatever is permitted", entry.guardrails), ("policies", entry.policies)):
+        print(f"\n{bold(f'{heading} ({len(infos)})')}")
+        for info in infos:
+            print_prose(f"\n// {place(folder, info.file, info.line)}\n{info.text}")
+    return DONE
+
+
+def _explain(given: argparse.Namespace) -> int:
+    folder = folder_of(given)
+    engine = PolicyEngine(folder.bundle(), salt=b"")
+    if given.case is not None:
+        asked = of_case(engine, case_named(folder.cases(), given.case))
+    else:
+        if missing := [f"--{name}" for name in ("principal", "action", "resource") if getattr(given, name) is None]:
+            raise CommandError(f"name a request: {', '.join(missing)} missing, or --case", USAGE)
+        principal, resource = uid_of("--principal", given.principal), uid_of("--resource", given.resource)
+        asked = of_flags(engine, folder, given, principal, resource)
+    found = explain(engine, asked.query, asked.slice, asked.grants)
+    if given.json:
+        print_json(_explanation_json(asked, found))
+    else:
+        _print_explanation(folder, asked, found)
+    return DONE if found.allowed else FINDING
+
+
+def _print_explanation(folder: Folder, asked: Asked, found: Explanation) -> None:
+    query = asked.query
+    print_prose(f"{query.principal} {query.action} {query.resource}")
+    print(bold("allowed" if found.allowed else f"denied: {found.deny_kind}"))
+    for cited in found.policies:
+        print_prose(f"  {cited.effect} {cited.policy_id}  {_cited_place(folder, cited)}\n      {cited.reason}")
+    for cited in found.errors:
+        print_prose(
+            f"  failed {cited.policy_id}  {_cited_place(folder, cited)}\n      could not be evaluated: nothing is allowed"
+        )
+    if found.nearest is not None:
+        near, unmet = found.nearest.policy, found.nearest.unmet
+        print_prose(f"nearest permit: {near.policy_id}  {_cited_place(folder, near)}\n      {near.reason}")
+        print_prose(f"  it lacks: {unmet.text}{' (could not be evaluated)' if unmet.erred else ''}")
+        for path, value in unmet.values.items():
+            print_prose(f"      {path} is {'not there' if value is None else value}")
+        if found.nearest.lacking > 1:
+            print(f"  and {found.nearest.lacking - 1} more")
+
+
+def _explanation_json(asked: Asked, found: Explanation) -> dict[str, object]:
+    query, near = asked.query, found.nearest
+    return {
+        "principal": str(query.principal),
+        "action": query.action,
+        "resource": str(query.resource),
+        "decision": "allow" if found.allowed else "deny",
+        "deny_kind": found.deny_kind,
+        "policies": [_cited_json(cited) for cited in found.policies],
+        "errors": [_cited_json(cited) for cited in found.errors],
+        "nearest": near
+        and {
+            "policy": _cited_json(near.policy),
+            "lacking": near.lacking,
+            "unmet": {
+                "text": near.unmet.text,
+                "line": near.unmet.line,
+                "reads": list(near.unmet.reads),
+                "values": dict(near.unmet.values),
+                "erred": near.unmet.erred,
+            },
+        },
+    }
+
+
+def _cited_json(cited: Cited) -> dict[str, object]:
+    return {name: getattr(cited, name) for name in Cited.__slots__}
+
+
+def _cited_place(folder: Folder, cited: Cited) -> str:
+    return place(folder, cited.file, cited.line) if cited.file else "(made from a grant)"
+
+
+def _plan(given: argparse.Namespace) -> int:
+    folder = folder_of(given)
+    bundle = folder.bundle()
+    resources = bundle.vocabulary.resources.get(given.action, frozenset())
+    rows = [row for row in ROWS if row in resources]
+    if not rows:
+        raise CommandError(f"`{given.action}` is not about rows, which are {', '.join(ROWS)}: nothing lists by it", USAGE)
+    engine = PolicyEngine(bundle, salt=b"")
+    asked = _asked_for_rows(engine, folder, given)
+    plan = engine.plan(asked.query, rows[0], asked.slice, asked.grants)
+    sql, params = render(plan.condition, MEMORY, datetime.now(UTC).replace(tzinfo=None))
+    policies = list(plan.verdict.policies)
+    if given.json:
+        shown = {"deny_kind": plan.verdict.deny_kind, "policies": policies, "condition": str(plan.condition)}
+        print_json({**shown, "sql": sql, "params": [str(p) if isinstance(p, datetime) else p for p in params]})
+    else:
+        print(bold("some rows could be listed" if plan.verdict.allowed else f"none: {plan.verdict.deny_kind}"))
+        print_prose(f"policies left to decide: {', '.join(policies) or 'none'}\n\nWHERE {sql}")
+        for number, value in enumerate(params, 1):
+            print_prose(f"  ${number} = {value!r}")
+    return DONE if plan.verdict.allowed else FINDING
+
+
+def _asked_for_rows(engine: PolicyEngine, folder: Folder, given: argparse.Namespace) -> Asked:
+    principal = uid_of("PRINCIPAL", given.principal)
+    if given.case is not None:
+        asked = of_case(engine, case_named(folder.cases(), given.case))
+        if (asked.query.principal, asked.query.action) != (principal, given.action):
+            raise CommandError(f"that case is of {asked.query.principal} and {asked.query.action}", USAGE)
+        return asked
+    return of_flags(engine, folder, given, principal, principal)  # the resource of a plan is left unknown
+
+
+def _index(given: argparse.Namespace) -> int:
+    folder = folder_of(given)
+    bundle = folder.bundle()
+    if given.json:
+        print_json([_entry_json(folder, entry) for entry in index(bundle, folder.cases())])
+    else:
+        print_prose(
+            (vocabulary_markdown(bundle) if given.vocabulary else as_markdown(index(bundle, folder.cases()))).rstrip("\n")
+        )
+    return DONE
+
+
+def _entry(folder: Folder, action: str) -> Entry:
+    entries = {entry.action: entry for entry in index(folder.bundle(), folder.cases())}
+    if action not in entries:
+        near = [name for name in entries if action in name or name.partition(".")[0] == action.partition(".")[0]]
+        hint = f"; near it are {', '.join(near)}" if near else ""
+        raise CommandError(f"`{action}` is no action of the schema{hint}", USAGE)
+    return entries[action]
+
+
+def _entry_json(folder: Folder, entry: Entry) -> dict[str, object]:
+    def shown(infos: tuple[PolicyInfo, ...]) -> list[dict[str, object]]:
+        names = ("id", "effect", "reason", "file", "line", "text")
+        return [{name: getattr(info, name) for name in names} for info in infos]
+
+    return {
+        "action": entry.action,
+        "principals": list(entry.principals),
+        "resources": list(entry.resources),
+        "groups": list(entry.groups),
+        "files": list(entry.files),
+        "policies": shown(entry.policies),
+        "guardrails": shown(entry.guardrails),
+        "cases": entry.cases,
+    }

@@ -1,0 +1,253 @@
+"""Cedar policies of an organisation: written in the shadow, promoted, taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gateway import limits
+from gateway.errors import Conflict
+from gateway.model.ids import new_id
+from gateway.model.org_policy import MODES, OrgPolicy, PolicyVersion
+from gateway.operations.call import Call
+from gateway.operations.confirmation import confirm
+from gateway.operations.fields import is_id
+from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.policy_shape import TEXT, cedar_text, refused, shape, version_shape
+from gateway.policy import sandbox
+from gateway.policy.finding import PolicyError
+from gateway.store import org_policies
+from gateway.store.entities import Missing
+from gateway.store.org_policies import Swap
+
+POLICIES_PER_ORG = 100
+
+
+async def list_policies(call: Call) -> Reply:
+    grant = call.access.authorize(call.session, "policy.list", call.org)
+    return Reply({"policies": [shape(policy) for policy in call.state.policies_of(grant.target.id)]})
+
+
+async def create_policy(call: Call) -> Reply:
+    """Keep a new policy. It starts in the shadow, where it decides nothing; in force only by whoever may promote it."""
+    text = cedar_text(call.body)
+    about = call.body.optional_text("description", longest=limits.TEXT_CHARACTERS)
+    name = call.body.optional_text("name", longest=limits.NAME_CHARACTERS, shortest=1)
+    mode = call.body.optional_choice("mode", MODES, "shadow")
+    grant = call.access.authorize(call.session, "policy.create", call.org)
+    made, by = new_id(), grant.caller.id
+    version = PolicyVersion(made, 1, None, text, mode, 1 if mode == "enforce" else None, by, call.now)
+    policy = OrgPolicy(
+        id=made,
+        org_id=grant.target.id,
+        name=name or (about or "policy")[: limits.NAME_CHARACTERS],
+        description=about,
+        created_by=by,
+        created_at=call.now,
+        updated_at=call.now,
+        last=1,
+        current=version,
+        enforced=version if mode == "enforce" else None,
+    )
+    if mode == "enforce":
+        call.access.authorize(call.session, "policy.promote", policy)
+        await confirm(call, "policy.update", totp="no")
+    before = call.state.policies_of(policy.org_id)
+    if len(before) >= POLICIES_PER_ORG:
+        raise Conflict(f"an organisation has at most {POLICIES_PER_ORG} policies: a text may hold several")
+    swap = await _swap(call, before, (*before, policy), written=version)
+    await call.write_alone(org_policies.add, grant, policy, swap)
+    return Reply(shape(policy), 201)
+
+
+async def read_policy(call: Call) -> Reply:
+    grant = call.access.authorize(call.session, "policy.read", _target(call))
+    return Reply(shape(grant.target))
+
+
+async def list_versions(call: Call) -> Reply:
+    """Every step that a policy has taken, those that were taken back included."""
+    grant = call.access.authorize(call.session, "policy.read", _target(call))
+    found = await call.read(org_policies.versions, grant)
+    return Reply({"versions": [version_shape(step, grant.target) for step in found]})
+
+
+async def write_version(call: Call) -> Reply:
+    """Write a new version, into the shadow: until it is promoted, what was in force stays so."""
+    text = cedar_text(call.body)
+    about = call.body.optional_text("description", longest=limits.TEXT_CHARACTERS)
+    name = call.body.optional_text("name", longest=limits.NAME_CHARACTERS, shortest=1)
+    grant = call.access.authorize(call.session, "policy.update", _target(call))
+    policy = grant.target
+    enforced = None if policy.enforced is None else policy.enforced.number
+    number = policy.last + 1
+    version = PolicyVersion(policy.id, number, policy.current.number, text, "shadow", enforced, grant.caller.id, call.now)
+    changed = replace(
+        policy,
+        name=name or policy.name,
+        description=policy.description if about is None else about,
+        updated_at=call.now,
+        last=number,
+        current=version,
+    )
+    swap = await _swap(call, *_around(call, policy, changed), written=version)
+    await call.write_alone(org_policies.step, grant, changed, swap, action="policy.updated")
+    return Reply(shape(changed))
+
+
+async def promote_policy(call: Call) -> Reply:
+    """Put what is in the shadow in force. Whatever is asked after the answer is decided by it."""
+    grant = call.access.authorize(call.session, "policy.promote", _target(call))
+    policy = grant.target
+    await confirm(call, "policy.update", totp="no")
+    if not policy.in_shadow:
+        raise Conflict("this version is in force already")
+    number, shadow = policy.last + 1, policy.current
+    version = replace(shadow, number=number, previous=shadow.number, mode="enforce", enforced=number, created_at=call.now)
+    changed = replace(policy, updated_at=call.now, last=number, current=version, enforced=version)
+    swap = await _swap(call, *_around(call, policy, changed))
+    await call.write_alone(org_policies.step, grant, changed, swap, action="policy.promoted")
+    return Reply(shape(changed))
+
+
+async def roll_back_policy(call: Call) -> Reply:
+    """Take the last step back: the text and the mode are those of the version before, and so is what is in force."""
+    grant = call.access.authorize(call.session, "policy.rollback", _target(call))
+    policy = grant.target
+    await confirm(call, "policy.update", totp="no")
+    if policy.current.previous is None:
+        raise Conflict("this is the first version: there is none before it")
+    steps = {step.number: step for step in await call.read(org_policies.versions, grant)}
+    version = steps[policy.current.previous]
+    enforced = None if version.enforced is None else steps[version.enforced]
+    changed = replace(policy, updated_at=call.now, current=version, enforced=enforced)
+    swap = await _swap(call, *_around(call, policy, changed))
+    await call.write_alone(org_policies.step, grant, changed, swap, action="policy.rolled_back")
+    return Reply(shape(changed))
+
+
+async def delete_policy(call: Call) -> Reply:
+    """Remove a policy with its versions; one that decides nothing needs no proof of who removes it."""
+    grant = call.access.authorize(call.session, "policy.delete", _target(call))
+    if grant.target.enforced is not None:
+        await confirm(call, "policy.update", totp="no")
+    swap = await _swap(call, *_around(call, grant.target, None))
+    await call.write_alone(org_policies.remove, grant, swap)
+    return NO_CONTENT
+
+
+def _target(call: Call) -> OrgPolicy | Missing:
+    policy_id = call.path["id"]
+    found = call.state.org_policies.get(policy_id)
+    if found is None or found.org_id != call.session.caller.org_id:
+        return Missing("Policy", policy_id if is_id(policy_id) else "-")
+    return found
+
+
+def _around(call: Call, policy: OrgPolicy, changed: OrgPolicy | None) -> tuple[Sequence[OrgPolicy], Sequence[OrgPolicy]]:
+    """The policies of the organisation before a change of one and after it."""
+    before = call.state.policies_of(policy.org_id)
+    after = [changed if standing.id == policy.id else standing for standing in before]
+    return before, [standing for standing in after if standing is not None]
+
+
+async def _swap(
+    call: Call, before: Sequence[OrgPolicy], after: Sequence[OrgPolicy], *, written: PolicyVersion | None = None
+) -> Swap:
+    """Check the text that was written and build what will decide, both away from the event loop.
+
+    Raises:
+        Invalid: the text does not load.
+    """
+    engines, org_id, now = call.access.engines, call.session.caller.org_id, call.now
+    base = engines.base
+
+    def prepare() -> Swap:
+        if written is not None:
+            sandbox.check(base.bundle.schema_text, {written.policy_id: written.cedar_text})
+        own = engines.build(after, now, on=base)
+        bundles = [(bundle.hash, bundle.body()) for bundle in own.bundles()]
+        return Swap(before, bundles, fits=lambda: engines.base is base, put=lambda: engines.put(org_id, own))
+
+    try:
+        return await asyncio.to_thread(prepare)
+    except PolicyError as error:
+        raise refused(error) from error
+
+
+PATH = "/v1/org/cedar-policies"
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "policy.create",
+        "POST",
+        PATH,
+        "Write a Cedar policy of the organisation; it starts in the shadow.",
+        create_policy,
+        actions=("policy.create", "policy.promote"),
+        fields=("name", "description", *TEXT, "mode"),
+        body_bytes=limits.LARGE_BODY_BYTES,
+    ),
+    Operation(
+        "policy.list",
+        "GET",
+        PATH,
+        "List the Cedar policies of the organisation.",
+        list_policies,
+        actions=("policy.list",),
+    ),
+    Operation(
+        "policy.read",
+        "GET",
+        f"{PATH}/{{id}}",
+        "Show one policy.",
+        read_policy,
+        actions=("policy.read",),
+    ),
+    Operation(
+        "policy.update",
+        "PUT",
+        f"{PATH}/{{id}}",
+        "Write a new version of a policy, into the shadow; what was in force stays so until it is promoted.",
+        write_version,
+        actions=("policy.update",),
+        fields=("name", "description", *TEXT),
+        strict=True,
+        body_bytes=limits.LARGE_BODY_BYTES,
+    ),
+    Operation(
+        "policy.delete",
+        "DELETE",
+        f"{PATH}/{{id}}",
+        "Remove a policy with all its versions.",
+        delete_policy,
+        actions=("policy.delete",),
+    ),
+    Operation(
+        "policy.versions",
+        "GET",
+        f"{PATH}/{{id}}/versions",
+        "List the versions of a policy.",
+        list_versions,
+        actions=("policy.read",),
+        strict=True,
+    ),
+    Operation(
+        "policy.promote",
+        "POST",
+        f"{PATH}/{{id}}/promote",
+        "Put the version in the shadow in force.",
+        promote_policy,
+        actions=("policy.promote",),
+        strict=True,
+    ),
+    Operation(
+        "policy.rollback",
+        "POST",
+        f"{PATH}/{{id}}/rollback",
+        "Take the last step of a policy back.",
+        roll_back_policy,
+        actions=("policy.rollback",),
+        strict=True,
+    ),
+)

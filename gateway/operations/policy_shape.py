@@ -1,0 +1,62 @@
+"""The policies of an organisation as the wire takes and shows them."""
+
+from __future__ import annotations
+
+from gateway.errors import Invalid
+from gateway.model.org_policy import OrgPolicy, PolicyVersion
+from gateway.operations.fields import Fields, stamp
+from gateway.policy.finding import PolicyError
+from gateway.policy.organisation import MAX_BYTES
+
+TEXT = ("cedar_text", "policy_text")
+#: Of what is wrong with a text, this many lines are told, each cut to so many characters.
+TOLD, TOLD_CHARACTERS = 5, 300
+
+
+def cedar_text(body: Fields) -> str:
+    """The text of a policy, by either of its two names; never both."""
+    given = [name for name in TEXT if body.has(name)]
+    if len(given) > 1:
+        raise Invalid("`cedar_text` and `policy_text` are two names of one thing: send one", field="policy_text")
+    return body.text(given[0] if given else "cedar_text", longest=MAX_BYTES)
+
+
+def refused(error: PolicyError) -> Invalid:
+    """What is told of a text that does not load: the first findings, by line."""
+    told = [f"line {found.line}: {found.message}"[:TOLD_CHARACTERS] for found in error.findings[:TOLD]]
+    more = len(error.findings) - len(told)
+    return Invalid(f"the policy does not load: {'; '.join(told)}{f'; and {more} more' if more else ''}", field="cedar_text")
+
+
+def shape(policy: OrgPolicy) -> dict[str, object]:
+    """A policy as the wire shows it; `enforced_version` is the one whose text decides, which another may be written beside."""
+    return {
+        "id": policy.id,
+        "org_id": policy.org_id,
+        "name": policy.name,
+        "cedar_text": policy.current.cedar_text,
+        "policy_text": policy.current.cedar_text,
+        "description": policy.description,
+        "is_active": True,
+        "enforcement_status": policy.current.mode,
+        "version": policy.current.number,
+        "enforced_version": policy.current.enforced,
+        "written_by": policy.current.written_by,
+        "created_by": policy.created_by,
+        "created_at": stamp(policy.created_at),
+        "updated_at": stamp(policy.updated_at),
+    }
+
+
+def version_shape(step: PolicyVersion, policy: OrgPolicy) -> dict[str, object]:
+    """A version as the wire shows it."""
+    return {
+        "version": step.number,
+        "previous": step.previous,
+        "cedar_text": step.cedar_text,
+        "enforcement_status": step.mode,
+        "enforced_version": step.enforced,
+        "current": step.number == policy.current.number,
+        "written_by": step.written_by,
+        "created_at": stamp(step.created_at),
+    }

@@ -1,0 +1,103 @@
+"""A shadow: policies that are asked beside those that decide, and what they would have answered otherwise."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, TypeVar
+
+from gateway.model.decision import Verdict
+from gateway.model.entity import EntityUid
+from gateway.policy.engine import PolicyEngine
+from gateway.policy.organisation import stored_id
+from gateway.policy.plan import Plan
+
+T = TypeVar("T")
+Direction = Literal["gain", "lose"]
+#: Decisions of which the ids are kept, the last ones, and principals that are counted one by one, the first ones.
+SAMPLES, PRINCIPALS = 20, 200
+
+_log = logging.getLogger("gateway.policy")
+
+
+@dataclass(slots=True)
+class Side:
+    """Who would gain, or who would lose: how many decisions, of whom, and the ids of the last ones."""
+
+    count: int = 0
+    principals: Counter[EntityUid] = field(default_factory=Counter)
+    decisions: deque[str] = field(default_factory=lambda: deque(maxlen=SAMPLES))
+
+    def add(self, principal: EntityUid, decision_id: str) -> None:
+        self.count += 1
+        self.decisions.append(decision_id)
+        if principal in self.principals or len(self.principals) < PRINCIPALS:
+            self.principals[principal] += 1
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one version of one policy would have changed since it has been in the shadow; `listings` are plans of rows."""
+
+    number: int
+    since: datetime
+    gain: Side = field(default_factory=Side)
+    lose: Side = field(default_factory=Side)
+    listings: int = 0
+
+
+@dataclass(slots=True)
+class Shadow:
+    """What an organisation would be decided by if every policy in the shadow were promoted; a tally for each, by stored id.
+
+    `asked` counts the questions, `failures` those that came to nothing. It is written to on the event loop only.
+    """
+
+    engine: PolicyEngine
+    tallies: Mapping[str, Tally]
+    asked: int = 0
+    failures: int = 0
+
+    def compare(
+        self, verdict: Verdict, ask: Callable[[PolicyEngine], Verdict], principal: EntityUid, decision_id: str
+    ) -> Mapping[str, object] | None:
+        """Asks the same question and returns what would be otherwise, to be recorded; None when nothing would."""
+        other = self._ask(ask)
+        if other is None or other.allowed == verdict.allowed:
+            return None
+        direction: Direction = "gain" if other.allowed else "lose"
+        causes = self._causes(verdict, other)
+        for policy_id in causes:
+            tally = self.tallies[policy_id]
+            (tally.gain if direction == "gain" else tally.lose).add(principal, decision_id)
+        return self._shown("allow" if other.allowed else "deny", causes)
+
+    def compare_plan(self, plan: Plan, ask: Callable[[PolicyEngine], Plan]) -> Mapping[str, object] | None:
+        """As `compare`, of which rows a principal may have; that there would be others is all that is counted."""
+        other = self._ask(ask)
+        if other is None or (other.verdict.allowed, other.condition) == (plan.verdict.allowed, plan.condition):
+            return None
+        causes = self._causes(plan.verdict, other.verdict) or sorted(self.tallies)
+        for policy_id in causes:
+            self.tallies[policy_id].listings += 1
+        return self._shown("other rows", causes)
+
+    def _ask(self, ask: Callable[[PolicyEngine], T]) -> T | None:
+        self.asked += 1
+        try:
+            return ask(self.engine)
+        except Exception as fault:  # whatever fails in a shadow, the request that stands in it is answered as without it
+            self.failures += 1
+            _log.error("a question in the shadow failed with %s", type(fault).__name__)
+            return None
+
+    def _causes(self, verdict: Verdict, other: Verdict) -> list[str]:
+        """The policies in the shadow that decide one of two answers."""
+        named = (*verdict.policies, *other.policies, *other.errors)
+        return sorted({found for id_ in named if (found := stored_id(id_)) in self.tallies})  # type: ignore[misc]  # not None: it is there
+
+    def _shown(self, decision: str, causes: list[str]) -> Mapping[str, object]:
+        return {"decision": decision, "policies": causes, "bundle": self.engine.bundle.hash}

@@ -1,0 +1,176 @@
+"""Hot reload: policies on the disk decide once they have passed what a start and their cases ask, and not before."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.operations.reload import Watch, reload
+from gateway.wiring import create_data
+from tests.builders import Client, Gateway, done
+from tests.operations.asking import stored
+from tests.operations.test_cedar_policies import write
+from tests.world import ROOT
+
+PATH = "/v1/admin/reload"
+READ = "peer/read.cedar"
+
+
+class OneOrg(Gateway):
+    """A gateway of one organisation, which is its owner's to administer, that decides by a directory of its own."""
+
+    def __init__(self, data: Path, policies: Path) -> None:
+        create_data(data)
+        self._open(data, policies=policies)
+        self.owner = self.org("owner@sample.example")
+        self.member = self.human("member")
+
+
+@pytest.fixture
+def policies(tmp_path: Path) -> Path:
+    directory = tmp_path / "policies"
+    shutil.copytree(ROOT / "policies", directory)
+    for cases in directory.rglob("*_test.json"):
+        if cases.parent.name != "peer":
+            cases.unlink()
+    return directory
+
+
+@pytest.fixture
+def one(tmp_path: Path, policies: Path) -> Iterator[OneOrg]:
+    made = OneOrg(tmp_path / "one", policies)
+    yield made
+    made.close()
+
+
+def close_to_agents(policies: Path) -> None:
+    """Take the permit away by which agents read a peer, and its cases with it."""
+    text = (policies / READ).read_text()
+    kept = [piece for piece in text.split("\n\n") if "observer" not in piece]
+    (policies / READ).write_text("\n\n".join(kept).rstrip("\n") + "\n")
+    (policies / "peer/read_test.json").unlink()
+
+
+def read_by_an_agent(one: OneOrg) -> tuple[Client, str]:
+    agent = one.agent()
+    return agent, f"/v1/peers/{one.peer(observers=[agent])['id']}"
+
+
+def hash_of(gateway: Gateway) -> str:
+    return gateway.services.access.engines.base.bundle.hash
+
+
+def test_changed_policies_decide_after_the_call_returns(one: OneOrg, policies: Path) -> None:
+    agent, peer = read_by_an_agent(one)
+    before = hash_of(one)
+    assert agent.get(peer).status_code == 200
+    close_to_agents(policies)
+    assert agent.get(peer).status_code == 200
+    answer = done(one.owner.post(PATH), 200)
+    bundle = one.services.access.engines.base.bundle
+    assert answer == {
+        "bundle": bundle.hash,
+        "previous": before,
+        "policies": len(bundle.policies),
+        "cases": answer["cases"],
+    }
+    assert bundle.hash != before
+    assert answer["cases"] > 100
+    assert agent.get(peer).status_code == 403
+    assert stored(one, "SELECT count(*) FROM bundles WHERE hash = $1", bundle.hash) == [(1,)]
+    health = done(one.owner.get("/health"), 200)
+    assert (health["bundle"], health["policies_failure"]) == (bundle.hash, None)
+    assert stored(one, "SELECT count(*) FROM log WHERE action = 'admin.policies_reloaded'") == [(1,)]
+
+
+def test_what_does_not_load_leaves_the_last_good_policies_and_says_so(one: OneOrg, policies: Path) -> None:
+    agent, peer = read_by_an_agent(one)
+    before = hash_of(one)
+    (policies / READ).write_text("permit (principal, action, resource);\n")
+    refused = one.owner.post(PATH)
+    body = refused.json()
+    assert (refused.status_code, body["title"]) == (409, "conflict")
+    assert {found["file"] for found in body["findings"]} == {READ}
+    assert hash_of(one) == before
+    assert agent.get(peer).status_code == 200
+    assert READ in done(one.owner.get("/health"), 200)["policies_failure"]
+    shutil.copy(ROOT / "policies" / READ, policies / READ)
+    done(one.owner.post(PATH), 200)
+    assert done(one.owner.get("/health"), 200)["policies_failure"] is None
+
+
+def test_a_case_that_fails_keeps_the_policies_out(one: OneOrg, policies: Path) -> None:
+    before = hash_of(one)
+    cases = policies / "peer/read_test.json"
+    read = json.loads(cases.read_text())
+    [turned] = [case for case in read if case["decision"] == "allow"][:1]
+    turned["decision"] = "deny"
+    cases.write_text(json.dumps(read))
+    findings = one.owner.post(PATH).json()["findings"]
+    assert [found["file"] for found in findings] == ["peer/read_test.json"] * len(findings)
+    assert turned["name"] in findings[0]["message"]
+    assert hash_of(one) == before
+
+
+@pytest.mark.parametrize("text", ["", "forbid (principal, action, resource) when { false };"])
+def test_a_guardrail_that_is_not_the_shipped_one_keeps_the_policies_out(one: OneOrg, policies: Path, text: str) -> None:
+    file = policies / "guardrails/observers.cedar"
+    if text:
+        file.write_text(file.read_text().partition("forbid")[0] + text + "\n")
+    else:
+        file.unlink()
+    assert one.owner.post(PATH).status_code == 409
+
+
+def test_files_of_cases_that_cannot_be_read_keep_the_policies_out(one: OneOrg, policies: Path) -> None:
+    (policies / "peer/read_test.json").write_text("{")
+    assert one.owner.post(PATH).status_code == 409
+    shutil.rmtree(policies)
+    assert one.owner.post(PATH).status_code == 409
+
+
+def test_policies_of_organisations_are_laid_over_the_new_ones(one: OneOrg, policies: Path) -> None:
+    agent, peer = read_by_an_agent(one)
+    write(one.owner, mode="enforce")
+    assert agent.get(peer).status_code == 403
+    file = policies / "session/end.cedar"
+    file.write_text(file.read_text().replace('@reason("', '@reason("So: '))
+    done(one.owner.post(PATH), 200)
+    refused = agent.get(peer)
+    assert refused.json()["detail"] == "A policy of the organisation forbids this."
+
+
+def test_only_an_owner_of_the_only_organisation_reloads(gateway: Gateway, one: OneOrg) -> None:
+    for client in (gateway.owner, gateway.admin, gateway.security, gateway.member, gateway.agent(), one.member):
+        assert client.post(PATH).status_code == 403
+
+
+def test_the_operator_reloads_and_what_fails_is_none(one: OneOrg, policies: Path) -> None:
+    done_ = asyncio.run(reload(one.services))
+    assert done_ is not None
+    assert done_["bundle"] == done_["previous"] == hash_of(one)
+    assert stored(one, "SELECT principal_type FROM log WHERE action = 'admin.reload'") == [("Operator",)]
+    (policies / READ).write_text("permit")
+    assert asyncio.run(reload(one.services)) is None
+    assert one.services.access.engines.failure is not None
+
+
+def test_a_watch_loads_what_has_changed_and_tries_what_failed_once(one: OneOrg, policies: Path) -> None:
+    watch = Watch(one.services)
+    before = hash_of(one)
+    asyncio.run(watch.look())
+    assert stored(one, "SELECT count(*) FROM log WHERE action = 'admin.reload'") == [(0,)]
+    close_to_agents(policies)
+    asyncio.run(watch.look())
+    assert hash_of(one) != before
+    (policies / READ).write_text("permit")
+    os.utime(policies / READ, (1, 1))
+    for _ in range(2):
+        asyncio.run(watch.look())
+    assert stored(one, "SELECT count(*) FROM log WHERE action = 'admin.reload'") == [(2,)]

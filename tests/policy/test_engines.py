@@ -1,0 +1,204 @@
+"""Engines: one for everybody, one an organisation, and a sandbox for what came over the network."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.model.entity import EntityUid
+from gateway.model.records import Peer
+from gateway.policy import organisation, sandbox
+from gateway.policy.bundle import Bundle
+from gateway.policy.engine import PolicyEngine
+from gateway.policy.engines import Engines
+from gateway.policy.finding import PolicyError
+from gateway.policy.organisation import extend
+from tests.world import AWAY, HOME, NOW, World, agent_caller, an_org_policy, caller, session, shipped
+
+FORBID = 'forbid (principal is Agent, action == Action::"peer.read", resource);'
+PERMIT_ALL = "permit (principal, action, resource);"
+
+
+def own(bundle: Bundle, stored: str) -> dict[str, str]:
+    return {id_: info.text for id_, info in bundle.policies.items() if id_.startswith(f"org/{stored}/")}
+
+
+def findings(text: str) -> list[str]:
+    with pytest.raises(PolicyError) as refused:
+        extend(shipped(), {"p": text})
+    return [f"{found.line} {found.message}" for found in refused.value.findings]
+
+
+# -- text of an organisation
+
+
+def test_each_policy_of_a_text_gets_an_id_a_reason_and_its_bound_where_it_stands() -> None:
+    text = (
+        f'// a comment\n{FORBID}\n@reason("So be it.")\n@id("named/here")\npermit (principal, action, resource)\nwhen {{ true }};'
+    )
+    bundle = extend(shipped(), {"p": text})
+    bound = ' unless { action in Action::"governance" };'
+    assert own(bundle, "p") == {
+        "org/p/1": f'@id("org/p/1") @reason("A policy of the organisation forbids this.") {FORBID[:-1]}{bound}',
+        "org/p/named/here": '@reason("So be it.")\n@id("org/p/named/here")\npermit (principal, action, resource)\nwhen { true }'
+        + bound,
+    }
+    assert [bundle.policies[id_].line for id_ in ("org/p/1", "org/p/named/here")] == [2, 3]
+
+
+def test_an_extended_bundle_is_the_one_that_its_body_is_read_as() -> None:
+    bundle = extend(shipped(), {"p": FORBID, "q": PERMIT_ALL})
+    texts = {id_: info.text for id_, info in bundle.policies.items()}
+    again = Bundle.from_text(bundle.schema_text, texts, house_rules=False)
+    assert (again.hash, again.members) == (bundle.hash, bundle.members)
+    assert bundle.hash != extend(shipped(), {"p": FORBID}).hash != shipped().hash
+
+
+def test_no_policy_of_an_organisation_speaks_of_governance() -> None:
+    bundle = extend(shipped(), {"p": "forbid (principal, action, resource);"})
+    world = World(bundle)
+    owner = session(caller("owner"))
+    assert not world.access.ask(owner, "org.read_settings", world.org).allowed
+    assert world.access.ask(owner, "policy.list", world.org).allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "0 holds no policy"),
+        ("\n\npermit", "3 unexpected end of input"),
+        ('\n@id("guardrails/observers") ' + FORBID, "2 `@id` is reserved: it is that of a policy of the product"),
+        ('@id("org/read_settings/owner_or_admin") ' + FORBID, "1 `@id` is reserved: it is that of a policy of the product"),
+        ('@id("peer/read/observer") ' + FORBID, "1 `@id` is reserved: it is that of a policy of the product"),
+        ('@id("a b") ' + FORBID, "1 `@id` is not made of letters, digits and `_.-/`, at most 100"),
+        ('@id("x") ' + FORBID + '@id("x")' + FORBID, "1 is also the id of org/p:1"),
+        ("@id " + FORBID, "1 `@id` is not made of letters, digits and `_.-/`, at most 100"),
+        ('@id("a") @id("b") ' + FORBID, "1 duplicate annotation: @id"),
+        ('@precedence("1") ' + FORBID, "1 `@precedence` is for policies of the product"),
+        ('@reason_code("paused") ' + FORBID, "1 `@reason_code` is for policies of the product"),
+        (f'@reason("{"x" * 501}") ' + FORBID, "1 `@reason` is longer than 500 characters"),
+        ('permit (principal, action == Action::"policy.promote", resource);', "1 speaks of no action that"),
+        ('permit (principal, action in Action::"governance", resource);', "1 speaks of no action that"),
+        ('permit (principal, action == Action::"memory.read", resource) when { resource.agent.active };', "1 cannot be turned"),
+        ("permit (principal, action, resource) when { context.nothing };", "1 attribute `nothing`"),
+    ],
+)  # fmt: skip
+def test_a_text_that_must_not_decide_is_refused_with_its_line(text: str, expected: str) -> None:
+    assert findings(text)[0].startswith(expected)
+
+
+def test_all_texts_together_have_a_limit() -> None:
+    long = FORBID + "\n// " + "x" * 250_000
+    with pytest.raises(PolicyError, match="all policies of the organisation together"):
+        extend(shipped(), {str(number): long for number in range(9)})
+    with pytest.raises(PolicyError, match="longer than 262144 bytes"):
+        extend(shipped(), {"p": FORBID + " " * 262_144})
+
+
+def test_a_policy_is_told_by_the_stored_one_it_comes_from() -> None:
+    assert [organisation.stored_id(id_) for id_ in ("org/p/1", "peer/read/observer")] == ["p", None]
+
+
+# -- the sandbox
+
+
+def test_the_sandbox_finds_what_is_wrong_and_lets_pass_what_is_not() -> None:
+    sandbox.check(shipped().schema_text, {"p": PERMIT_ALL})
+    with pytest.raises(PolicyError) as refused:
+        sandbox.check(shipped().schema_text, {"p": "\n" + PERMIT_ALL + "permit"})
+    assert [(found.file, found.line) for found in refused.value.findings] == [("org/p", 2)]
+
+
+def test_a_text_that_ends_the_process_that_reads_it_harms_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "COMMAND", ("-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"))
+    with pytest.raises(PolicyError, match="the process that read it has died of it"):
+        sandbox.check(shipped().schema_text, {"p": PERMIT_ALL})
+
+
+def test_a_text_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "COMMAND", ("-c", "import time; time.sleep(600)"))
+    monkeypatch.setattr(sandbox, "SECONDS", 1)
+    with pytest.raises(PolicyError, match="it takes longer than 1 s to read"):
+        sandbox.check(shipped().schema_text, {"p": PERMIT_ALL})
+
+
+def test_the_sandbox_has_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PEERGATE_KEY", "canary")
+    code = "import os, sys; print('[]'); sys.exit('PEERGATE_KEY' in os.environ)"
+    monkeypatch.setattr(sandbox, "COMMAND", ("-c", code))
+    sandbox.check(shipped().schema_text, {"p": PERMIT_ALL})
+
+
+# -- engines
+
+
+def engines() -> Engines:
+    return Engines(PolicyEngine(shipped(), salt=b"salt"))
+
+
+def test_an_organisation_without_policies_is_decided_by_the_base() -> None:
+    made = engines()
+    assert (made.of(HOME), made.shadow_of(HOME)) == (made.base, None)
+    made.put(HOME, made.build([], NOW))
+    assert (made.of(HOME), made.shadow_of(HOME)) == (made.base, None)
+
+
+def test_what_is_in_force_decides_and_what_is_in_the_shadow_is_asked_beside() -> None:
+    made = engines()
+    policies = [an_org_policy("one", FORBID), an_org_policy("two", PERMIT_ALL, mode="shadow")]
+    made.put(HOME, made.build(policies, NOW))
+    shadow = made.shadow_of(HOME)
+    assert shadow is not None
+    assert [own(made.of(HOME).bundle, name).keys() for name in ("one", "two")] == [{"org/one/1"}, set()]
+    assert [own(shadow.engine.bundle, name).keys() for name in ("one", "two")] == [{"org/one/1"}, {"org/two/1"}]
+    assert list(shadow.tallies) == ["two"]
+    assert made.of(AWAY) is made.base
+
+
+def test_engines_share_their_slices() -> None:
+    world = World()
+    made = world.access.engines
+    made.put(HOME, made.build([an_org_policy("one", FORBID)], NOW))
+    assert not world.access.ask(session(agent_caller()), "peer.read", world.peer).allowed
+    made.put(HOME, made.build([], NOW))
+    assert world.access.ask(session(agent_caller()), "peer.read", world.peer).allowed
+    assert world.engine.built == 1
+
+
+def test_a_decision_by_policies_that_were_replaced_does_not_stand() -> None:
+    world = World()
+    made, asked = world.access.engines, session(agent_caller())
+    world.access.authorize(asked, "peer.read", world.peer)
+    other = session(agent_caller("foreign", AWAY))
+    world.access.authorize(other, "peer.read", _listed(world))
+    assert world.access.stands(asked, NOW)
+    made.put(HOME, made.build([an_org_policy("one", 'forbid (principal, action == Action::"session.end", resource);')], NOW))
+    assert (world.access.stands(asked, NOW), world.access.stands(other, NOW)) == (False, True)
+
+
+def _listed(world: World) -> Peer:
+    world.observe("foreign", peer="abroad")
+    return world.state.peers["abroad"]
+
+
+def test_what_a_shadow_counted_is_kept_while_its_version_is_the_same() -> None:
+    world = World()
+    made = world.access.engines
+    waiting = an_org_policy("one", FORBID, mode="shadow")
+    made.put(HOME, made.build([waiting], NOW))
+    assert world.access.ask(session(agent_caller()), "peer.read", world.peer).allowed
+    made.put(HOME, made.build([waiting, an_org_policy("two", "permit (principal, action, resource);")], NOW))
+    shadow = made.shadow_of(HOME)
+    assert shadow is not None
+    assert shadow.tallies["one"].lose.principals == {EntityUid("Agent", "agent"): 1}
+
+
+def test_a_new_base_replaces_everything_at_once() -> None:
+    made = engines()
+    policies = [an_org_policy("one", FORBID)]
+    made.put(HOME, made.build(policies, NOW))
+    base = made.base.sibling(shipped().without("peer/read/observer"))
+    made.failure = "before"
+    made.replace(base, made.build_all(policies, NOW, on=base), NOW)
+    assert [made.base, made.failure, made.loaded_at] == [base, None, NOW]
+    assert "peer/read/observer" not in made.of(HOME).bundle.policies
+    assert own(made.of(HOME).bundle, "one").keys() == {"org/one/1"}
