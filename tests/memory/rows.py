@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from gateway.model.memory import (
@@ -123,25 +123,40 @@ def asked_for(row: Memory, narrow: Narrow) -> bool:
 
 
 def insert(tx: Tx, rows: Sequence[Memory], vectors: dict[str, tuple[float, ...]]) -> None:
-    """Put rows into the tables as they are, with their tokens and vectors."""
-    for row in rows:
-        words = Counter(tokens(row.text))
-        tx.run(
-            """INSERT INTO memories (id, org_id, agent_id, layer, text, project_id, tags, classification, connection_id,
-              source_did, sources, created_at, expires_at, retracted_at, superseded_by, words)
-              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)""",
-            row.id, row.org_id, row.agent_id, row.layer, row.text, row.project_id, list(row.tags), row.classification,
-            row.connection_id, row.source_did, list(row.sources), row.created_at, row.expires_at, row.retracted_at,
-            row.superseded_by, words.total(),
-        )  # fmt: skip
-        for source in row.provenance:
-            tx.run("INSERT INTO memory_provenance VALUES ($1, $2, $3)", row.id, source.connection_id, source.source_did)
-        tx.insert_many(
-            """INSERT INTO memory_tokens
-              SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), unnest($3::VARCHAR[]), unnest($4::BIGINT[])""",
-            [row.agent_id] * len(words), [*words], [row.id] * len(words), [*words.values()],
-        )  # fmt: skip
-        tx.run("INSERT INTO memory_vectors VALUES ($1, 0, $2, $3, $4)", row.id, row.agent_id, MODEL, list(vectors[row.id]))
+    """Put rows into the tables as they are, with their provenance, tokens and vectors."""
+    counted = [(row, Counter(tokens(row.text))) for row in rows]
+    tx.insert_many(
+        """INSERT INTO memories (id, org_id, agent_id, layer, text, project_id, tags, classification, connection_id,
+          source_did, sources, created_at, expires_at, retracted_at, superseded_by, words)
+          SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), unnest($3::VARCHAR[]), unnest($4::VARCHAR[]),
+          unnest($5::VARCHAR[]), unnest($6::VARCHAR[]), unnest($7::VARCHAR[][]), unnest($8::VARCHAR[]), unnest($9::VARCHAR[]),
+          unnest($10::VARCHAR[]), unnest($11::VARCHAR[][]), unnest($12::TIMESTAMP[]), unnest($13::TIMESTAMP[]),
+          unnest($14::TIMESTAMP[]), unnest($15::VARCHAR[]), unnest($16::BIGINT[])""",
+        *_columns(
+            (row.id, row.org_id, row.agent_id, row.layer, row.text, row.project_id, list(row.tags), row.classification,
+             row.connection_id, row.source_did, list(row.sources), row.created_at, row.expires_at, row.retracted_at,
+             row.superseded_by, words.total())
+            for row, words in counted
+        ) or [[]],
+    )  # fmt: skip
+    tx.insert_many(
+        "INSERT INTO memory_provenance SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), unnest($3::VARCHAR[])",
+        *_columns((row.id, source.connection_id, source.source_did) for row in rows for source in row.provenance) or [[]],
+    )
+    tx.insert_many(
+        """INSERT INTO memory_tokens
+          SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]), unnest($3::VARCHAR[]), unnest($4::BIGINT[])""",
+        *_columns((row.agent_id, word, row.id, times) for row, words in counted for word, times in words.items()) or [[]],
+    )
+    tx.insert_many(
+        """INSERT INTO memory_vectors SELECT unnest($1::VARCHAR[]), 0, unnest($2::VARCHAR[]), unnest($3::VARCHAR[]),
+          unnest($4::FLOAT[512][])""",
+        *_columns((row.id, row.agent_id, MODEL, list(vectors[row.id])) for row in rows) or [[]],
+    )
+
+
+def _columns(rows: Iterable[tuple[object, ...]]) -> list[list[object]]:
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def a_vector(chance: random.Random) -> tuple[float, ...]:
