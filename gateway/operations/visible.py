@@ -29,7 +29,7 @@ async def list_visible(call: Call) -> Reply:
     connection = _previewed(call)
     scope = _as_connection(call, connection, action)
     asked = Recall(limit=limit, cursor=cursor)
-    page = await recall(call, scope, asked, principal=_principal(connection), preview=True)
+    page = await recall(call, scope, asked, preview=True)
     asker = call.session.caller
     items = [memory_object(item.row, asker) | _because(item.verdict) for item in page.items]
     return Reply({**page_object(page, asker), "items": items})
@@ -43,7 +43,7 @@ async def explain(call: Call) -> Reply:
     row = (await one(call, own, path_id(call, "memory_id"))).row
     scope = _as_connection(call, connection, action)
     found = await call.read(memory_rows.fetch, scope, [row.id])
-    for _, verdict in call.access.confirm(scope, found, principal=_principal(connection)):
+    for _, verdict in call.access.confirm(scope, found):
         return Reply({"visible": True, **_because(verdict), "failed_clause": None})
     grants = call.state.grants_of(connection.org_id, connection.id)
     clause = failed_clause(connection, grants, row, action, call.now)
