@@ -68,7 +68,7 @@ class Rows(Questions):
             floor=floor_of(asked, agent, covering, live=live),
             policy=plan.condition,
             grants=covering,
-            binding=_binding(row.bundle, question),
+            binding=_binding(row.bundle, question, live=live),
         )
         grant = Grant(session, action, question.query.resource, scope, row)
         grant.note(planned="Memory")
@@ -108,7 +108,8 @@ class Rows(Questions):
             yield row, replace(base, query=query, slices=slices), verdict
 
 
-def _binding(bundle: str, question: Question) -> str:
-    """What a cursor is bound to: the policies, and all that is known of the principal, its live grants included."""
-    text = "\n".join((bundle, question.query.action, str(question.query.principal), *question.slices[-1].hashes))
+def _binding(bundle: str, question: Question, *, live: bool) -> str:
+    """What a cursor is bound to: the policies, all that is known of the principal, its live grants included, and which rows
+    count."""
+    text = "\n".join((bundle, str(live), question.query.action, str(question.query.principal), *question.slices[-1].hashes))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -28,8 +28,8 @@ def strictest(grants: Iterable[MemoryGrant]) -> GrantLimits:
 
 
 def covering(grants: Sequence[MemoryGrant], project_id: str | None) -> list[MemoryGrant]:
-    """The grants that a request is about: those on the project it names, or all when it names none."""
-    return [grant for grant in grants if project_id is None or grant.project_id == project_id]
+    """The grants that a request is about: those on the project it names, or all when it names none or another."""
+    return [grant for grant in grants if grant.project_id == project_id] or [*grants]
 
 
 def granted(call: Call, connection_id: str, action: MemoryAction) -> list[MemoryGrant]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gateway import limits
 from gateway.model.caller import Caller
+from gateway.model.condition import all_of
 from gateway.model.coverage import failed_clause
 from gateway.model.decision import Verdict
 from gateway.model.grant import Grant
@@ -57,8 +60,11 @@ def _previewed(call: Call) -> RemoteConnection:
 
 
 def _as_connection(call: Call, connection: RemoteConnection, action: MemoryAction) -> Grant[MemoryScope]:
+    """What the connection may have, of what the caller may read: a preview shows nobody more than they would see anyway."""
     agent = call.agent(connection.agent_id)
-    return call.access.plan(call.session, f"memory.{action}", agent, principal=_principal(connection))
+    own = call.access.plan(call.session, "memory.read", agent).target
+    grant = call.access.plan(call.session, f"memory.{action}", agent, principal=_principal(connection))
+    return replace(grant, target=replace(grant.target, policy=all_of(grant.target.policy, own.floor, own.policy)))
 
 
 def _principal(connection: RemoteConnection) -> Caller:

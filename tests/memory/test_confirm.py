@@ -102,3 +102,16 @@ def test_a_scope_names_whom_it_was_made_for() -> None:
     scope = planned(a_world()).target
     assert (scope.principal, scope.connection_id) == (CONNECTION, "partner")
     assert replace(scope, principal=caller("owner")).connection_id is None
+
+
+def test_the_labels_and_the_text_of_a_row_are_kept_with_the_row_alone() -> None:
+    world = a_world()
+    row = a_memory("row", tags=("zebra",), text="quagga")
+    asked = session(CONNECTION)
+    world.access.authorize(asked, "memory.read", row)
+    world.access.confirm(planned(world), [row])
+    for kept in (asked.rows, world.access._slices):
+        assert "zebra" not in str(kept)
+        assert "quagga" not in str(kept)
+    assert [decided.slice_bodies for decided in asked.rows] == [{}]
+    assert all("Memory" not in str(key) for key in world.access._slices)

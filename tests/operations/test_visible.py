@@ -232,7 +232,11 @@ def test_a_preview_is_recorded_as_a_decision_about_the_connection_that_somebody_
         """SELECT principal_type, action, outcome, strpos(details, 'asked_by') > 0 FROM log
         WHERE request_id = 'looking' ORDER BY seq""",
     )
-    assert rows == [("Human", "remote_connection.preview", "allow", False), ("Connection", "memory.search", "allow", True)]
+    assert rows == [
+        ("Human", "remote_connection.preview", "allow", False),
+        ("Human", "memory.read", "allow", False),
+        ("Connection", "memory.search", "allow", True),
+    ]
 
 
 def test_two_connections_of_one_id_never_mix(gateway: Gateway, agent: Client, remote: Client) -> None:
@@ -244,3 +248,28 @@ def test_two_connections_of_one_id_never_mix(gateway: Gateway, agent: Client, re
     allow(gateway, other, by=gateway.other_owner)
     for _ in range(2):
         assert (visible(gateway.owner), visible(gateway.other_owner)) == (["ours"], ["theirs"])
+
+
+def test_a_preview_shows_nobody_what_they_may_not_read_themselves(tmp_path: Path) -> None:
+    own = tmp_path / "policies"
+    shutil.copytree(ROOT / "policies", own)
+    preview = own / "remote_connection" / "preview.cedar"
+    opened = """@id("remote_connection/preview/all")
+@reason("Everyone may.")
+permit (
+  principal,
+  action == Action::"remote_connection.preview",
+  resource
+);
+"""
+    preview.write_text(preview.read_text() + "\n" + opened)
+    gateway = Gateway(tmp_path / "data", policies=own)
+    try:
+        agent = gateway.agent()
+        remote = connect(gateway, agent, "conn-1")
+        allow(gateway, remote)
+        remember(agent, "for the owners")
+        assert gateway.member.get(LIST).status_code == 403
+        assert [item["text"] for item in done(gateway.owner.get(LIST), 200)["items"]] == ["for the owners"]
+    finally:
+        gateway.close()
