@@ -7,6 +7,11 @@ from typing import Any
 from gateway.cli.command import Asked
 from gateway.cli.output import print_fields, print_prose
 
+DELETED_AGENT = (
+    "delete an agent with its keys, observer entries and connections; what it remembers stays readable by owners and admins, "
+    "with `peergate memory list --agent ID`, until it is forgotten with `peergate forget`"
+)
+
 
 def show_agent(answer: Any, _: Asked) -> None:
     """A new agent: its id, and its key, which is shown once."""
