@@ -27,7 +27,8 @@ class Claims:
     """A token's content: who, until when, and what it hangs on.
 
     `credential_id` is the key the token was exchanged from, empty for a password and for a conversation. `generation` is
-    the principal's at issue, 0 for a connection, which has none. `issued_at` and `expires_at` are whole seconds since the epoch.
+    the principal's at issue, for a connection with that of its agent added. `issued_at` and `expires_at` are whole seconds
+    since the epoch.
     """
 
     principal_type: Subject

@@ -82,7 +82,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class RemoteConnection:
-    """A remote agent connected to one of ours; its id is the network's. `replaces` is the older one it follows."""
+    """A remote agent connected to one of ours; its id is the network's. `replaces` is the older one it follows.
+
+    `generation` is raised by whatever ends its conversations.
+    """
 
     id: str
     org_id: str
@@ -92,6 +95,7 @@ class RemoteConnection:
     status: ConnectionStatus
     replaces: str | None
     created_at: datetime
+    generation: int = 1
 
 
 @dataclass(frozen=True, slots=True)

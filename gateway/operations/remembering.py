@@ -8,6 +8,7 @@ from datetime import datetime
 
 from gateway import limits
 from gateway.errors import Invalid, NotFound
+from gateway.model.grant import Grant
 from gateway.model.ids import new_id
 from gateway.model.memory import LAYERS, TIERS, Layer, LayerFields, Memory, Source, Vector
 from gateway.model.records import Agent
@@ -68,7 +69,7 @@ async def remember(call: Call) -> Reply:
     grant = call.access.authorize(call.session, "memory.remember", row)
     if old is not None and widens(old, row):
         call.access.authorize(call.session, "memory.widen", old)
-    vectors = await _vectors(call, row)
+    vectors = await _vectors(call, grant, row, supersedes=old, sources=sources, max_per_day=most)
     made = await call.write(memories.add, grant, row, supersedes=old, sources=sources, vectors=vectors, max_per_day=most)
     return Reply({"memory": memory_object(made, call.session.caller)}, 201)
 
@@ -189,9 +190,21 @@ def _quota(call: Call, row: Memory) -> int | None:
     return caps.max_per_day
 
 
-async def _vectors(call: Call, row: Memory) -> Sequence[Vector]:
+async def _vectors(
+    call: Call,
+    grant: Grant[Memory],
+    row: Memory,
+    *,
+    supersedes: Memory | None,
+    sources: Sequence[Memory],
+    max_per_day: int | None,
+) -> Sequence[Vector]:
+    """The vectors of a row, made only when nothing says no to it: they cost seconds. The transaction decides once more."""
     embedder = call.services.embedder
-    return (await embedder.embed([row.text]))[0] if embedder is not None else ()
+    if embedder is None:
+        return ()
+    await call.read(memories.refuse, grant, row, supersedes=supersedes, sources=sources, max_per_day=max_per_day)
+    return (await embedder.embed([row.text]))[0]
 
 
 OPERATIONS: tuple[Operation, ...] = (

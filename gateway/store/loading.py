@@ -41,7 +41,8 @@ CONNECTIONS = "SELECT id, org_id, app_id, user_id, status, template_id, claimed_
 PEERS = """SELECT id, org_id, peer_type, peer_ref, display_name, connection_id, status, pause_reading, pause_learning,
   pause_until, created_at FROM peers"""
 OBSERVERS = "SELECT peer_id, agent_id, added_by, added_at, expires_at FROM observers ORDER BY peer_id, agent_id"
-REMOTE_CONNECTIONS = "SELECT id, org_id, agent_id, peer_did, name, status, replaces, created_at FROM remote_connections"
+REMOTE_CONNECTIONS = """SELECT id, org_id, agent_id, peer_did, name, status, replaces, created_at, generation
+  FROM remote_connections"""
 MEMORY_GRANTS = """SELECT id, org_id, connection_id, actions, project_id, tags, tags_match, classifications, provenance,
   expires_at, limits, template_version, created_by, created_at, revoked_at FROM memory_grants ORDER BY created_at, id"""
 SUPPRESSED = "SELECT org_id, connection_id FROM memory_suppressions"
