@@ -108,7 +108,7 @@ MEMORY: tuple[Command, ...] = (
         "what a remote connection sees; with --id whether it sees one row, by which policy or why not",
         OF_CONNECTION,
         Argument("memory_id", "one row", "path", flagged="--id"),
-        Argument("action", "search, read or query", "query"),
+        Argument("action", "search, read, query or remember (search; read with --id)", "query"),
         SHOWN_LIMIT,
         SHOWN_CURSOR,
         rows="items",
