@@ -259,7 +259,7 @@ def test_only_people_grant_and_revoke(gateway: Gateway, agent: Client, remote: C
         made = client.post(path, {"actions": ["search"], "project_id": "alpha"})
         ended = client.delete(f"{path}/{made.json()['grant']['id'] if create == 201 else kept['id']}")
         assert (made.status_code, client.get(path).status_code, ended.status_code) == (create, listing, revoke), who
-    assert listed(gateway, remote)[0] == kept
+    assert kept in listed(gateway, remote)
 
 
 def test_a_grant_of_another_connection_is_not_found(gateway: Gateway, agent: Client, remote: Client) -> None:

@@ -648,7 +648,7 @@ def test_a_cursor_ends_with_a_change_of_the_policies(tmp_path: Path) -> None:
     cursors = [done(answer, 200)["next_cursor"] for answer in asked([None] * 5)]
     restart(gateway)
     assert [answer.status_code for answer in asked(cursors)] == [200] * 5
-    (policies / "guardrails" / "more.cedar").write_text(NO_HEALTH)
+    (policies / "guardrails" / "health.cedar").write_text(NO_HEALTH)
     restart(gateway)
     assert [refused(answer) for answer in asked(cursors)] == [(400, ["cursor"])] * 5
     gateway.close()

@@ -80,11 +80,11 @@ class Caged:
             yield {"query": QUERY, "project_id": "alpha", "mode": mode}
             yield {"query": QUERY, "mode": mode}
         if operation.path.startswith("/api/arp/"):
+            named = {"connection_id": "conn-1", "source_did": "did:web:peer.example", "obligations": []}
             for project in ("alpha", "beta", "gamma"):
-                named = {"connection_id": "conn-1", "source_did": "did:web:peer.example", "obligations": []}
                 yield {**named, "collection_id": project, "query": QUERY}
-                for row in self.hidden:
-                    yield {**named, "collection_id": project, "source_path": row["id"]}
+            for row in (*self.hidden, self.shown) if "source_path" in operation.fields else ():
+                yield {**named, "collection_id": "alpha", "source_path": row["id"]}
 
     @staticmethod
     def wishes(hidden: str) -> dict[str, object]:
