@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from gateway.model.ids import REMOTE_ID
+
 Subject = Literal["Human", "Agent", "Connection"]
 
 _SUBJECTS: Final[dict[str, Subject]] = {"user": "Human", "agent": "Agent", "connection": "Connection"}
@@ -16,7 +18,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _IDS: Final[dict[Subject, re.Pattern[str]]] = {
     "Human": _UUID,
     "Agent": _UUID,
-    "Connection": re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{3,63}"),
+    "Connection": REMOTE_ID,
 }
 _TEXTS = ("org", "jti", "cid")
 _NUMBERS = ("iat", "exp", "gen")

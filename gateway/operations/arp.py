@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 
 from gateway import limits
-from gateway.errors import Forbidden, Invalid, Unavailable
+from gateway.access.door import Ruling
+from gateway.errors import Forbidden, Invalid, NotFound, Unavailable
 from gateway.model.caller import Caller
 from gateway.model.grant import Grant
 from gateway.model.memory import Memory, MemoryScope, Narrow, RemoteConnection
 from gateway.operations.call import Call, safe_id
 from gateway.operations.fields import Fields, stamp
+from gateway.operations.memory_agent import own_agent
 from gateway.operations.memory_fields import project, refuse_nulls, tags
 from gateway.operations.memory_reads import read_query
 from gateway.operations.obligations import WINDOWS, Obligations, apply_obligations, read_obligations
@@ -28,9 +30,10 @@ ENVELOPE = ("connection_id", "source_did", "obligations")
 ASKED = ("action", "text", *PROJECTS, "query", "tags", "limit", "max_tokens", "resource", "context")
 #: The names that the network has for a row.
 ROW = ("source_path", "id")
+#: The policy by which whoever is no bridge hears that; a bridge hears of no connection but its own.
+ONLY_BRIDGES = "guardrails/bridge/only_bridges"
 CHAT_REFUSED = 'event: result\ndata: {"summary": "This agent answers only typed requests; it takes no free text."}\n\n'
 
-_NO_CONNECTION = Missing("Connection", "-")
 _RESOURCE = re.compile(r'[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:::"(?P<quoted>[^"]*)"|:(?P<plain>[^:"]*))', re.ASCII)
 
 
@@ -81,9 +84,10 @@ async def health(call: Call) -> Reply:
 
 async def chat(call: Call) -> Reply:
     """The one answer to free text, which reaches no agent."""
-    refused = _refused(call)
-    if call.session.caller.type != "Bridge":
-        raise refused
+    agent = own_agent(call)
+    ruling = call.access.ask(call.session, "bridge.chat", agent if agent is not None else Missing("Agent", "-"))
+    if not ruling.allowed:
+        raise _refused(call, ruling)
     return Reply(None, text=("text/event-stream", CHAT_REFUSED))
 
 
@@ -103,22 +107,23 @@ def _serve(call: Call, action: str) -> Served:
     body = call.body
     narrow, obligations = _checked(body, action), read_obligations(body.members["obligations"])
     connection_id, source_did = _text(body, "connection_id"), _text(body, "source_did")
-    if call.session.caller.type != "Bridge":
-        raise _refused(call)
-    target = call.remote_connection(connection_id)
-    if not isinstance(target, Missing) and target.peer_did != source_did:
-        target = Missing("Connection", safe_id(connection_id))
-    connection = call.access.authorize(call.session, "bridge.serve", target, hide=True).target
+    connection = call.remote_connection(connection_id)
+    if not isinstance(connection, Missing) and connection.peer_did != source_did:
+        connection = Missing("Connection", safe_id(connection_id))
+    ruling = call.access.ask(call.session, "bridge.serve", connection)
+    if not ruling.allowed or isinstance(connection, Missing):
+        raise _refused(call, ruling)
     _count(call, connection, obligations)
     principal = Caller("Connection", connection.id, connection.org_id, "")
     grant = call.access.plan(call.session, ACTIONS[action], call.agent(connection.agent_id), principal=principal)
     return Served(grant, narrow, obligations)
 
 
-def _refused(call: Call) -> Forbidden:
-    """The refusal of whoever asks about no connection, or is no bridge: a no that is decided and recorded as any other."""
-    ruling = call.access.ask(call.session, "bridge.serve", _NO_CONNECTION)
-    return Forbidden("only the bridge of an agent does this", decision_id=ruling.row.id)
+def _refused(call: Call, ruling: Ruling) -> Forbidden | NotFound:
+    """A no as it is answered: that only bridges may, or to a bridge that there is nothing, whatever the reason."""
+    if ONLY_BRIDGES in ruling.row.policies:
+        return Forbidden(call.access.engine.bundle.policies[ONLY_BRIDGES].reason, decision_id=ruling.row.id)
+    return NotFound()
 
 
 def _count(call: Call, connection: RemoteConnection, obligations: Obligations) -> None:
@@ -252,7 +257,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/api/web/chat",
         "Refuse free text, in the one way there is.",
         chat,
-        actions=("bridge.serve",),
+        actions=("bridge.chat",),
         unread=True,
     ),
 )

@@ -15,7 +15,7 @@ from gateway.model.records import Agent
 from gateway.model.strictest import Said, derive, widens
 from gateway.operations.call import Call
 from gateway.operations.fields import Fields
-from gateway.operations.grant_limits import covering, granted, strictest, take
+from gateway.operations.grant_limits import strictest, take, writable
 from gateway.operations.memory_agent import named_agent
 from gateway.operations.memory_fields import (
     did,
@@ -185,7 +185,7 @@ def _derived(row: Memory, written: Written, sources: Sequence[Memory], own: Sour
 def _quota(call: Call, row: Memory) -> int | None:
     """Count the request, and return how many rows the connection may write a day."""
     connection_id = call.session.caller.id
-    caps = strictest(covering(granted(call, connection_id, "remember"), row.project_id))
+    caps = strictest(writable(call, connection_id, row))
     take(call, connection_id, caps)
     return caps.max_per_day
 

@@ -17,6 +17,9 @@ from gateway.store.state import State
 INSERT = """INSERT INTO remote_connections (id, org_id, agent_id, peer_did, name, status, replaces, created_at, generation)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"""
 UPDATE = "UPDATE remote_connections SET status = $3, generation = $4 WHERE org_id = $1 AND id = $2"
+#: What came over the connection that is replaced was forgotten: nothing comes in by its new name either.
+SUPPRESS_AS = """INSERT INTO memory_suppressions (org_id, connection_id, "at", by_id)
+  SELECT org_id, $3::VARCHAR, $4::TIMESTAMP, $5::VARCHAR FROM memory_suppressions WHERE org_id = $1 AND connection_id = $2"""
 #: By organisation too: another one may have a connection of the same id.
 END_CREDENTIALS = "DELETE FROM credentials WHERE principal_type = 'Connection' AND org_id = $1 AND principal_id = $2"
 
@@ -32,7 +35,7 @@ def listed(state: State, grant: Grant[Agent]) -> list[RemoteConnection]:
 
 
 def create(tx: Tx, grant: Grant[Agent], connection: RemoteConnection, key: Credential) -> None:
-    """Add a connection and its credential; the one that it replaces is revoked with it.
+    """Add a connection and its credential; the one that it replaces is revoked with it, and stays forgotten if it was.
 
     Raises:
         Conflict: the organisation has a connection of this id.
@@ -51,6 +54,7 @@ def create(tx: Tx, grant: Grant[Agent], connection: RemoteConnection, key: Crede
     about = {"connection_id": c.id, "agent_id": c.agent_id, "replaces": c.replaces}
     tx.append(grant.audit("remote_connection.created", about, resource=EntityUid("Connection", c.id)))
     if older is not None:
+        tx.run(SUPPRESS_AS, c.org_id, older.id, c.id, grant.now, grant.caller.id)
         _put(tx, grant, older, "revoked")
 
 

@@ -140,6 +140,17 @@ def test_nobody_learns_of_a_row_that_is_not_of_the_connections_agent(gateway: Ga
     assert gateway.owner.get(f"{LIST}/{rows[0]}").status_code == 404
 
 
+def test_the_connection_of_a_deleted_agent_sees_nothing(gateway: Gateway, agent: Client, remote: Client) -> None:
+    row = remember(agent, "shown")
+    allow(gateway, remote)
+    done(gateway.owner.delete(f"/v1/agents/{agent.id}"), 204)
+    empty = {"items": [], "total": 0, "next_cursor": None, "incomplete": []}
+    for action in ("search", "read", "query", "remember"):
+        assert done(gateway.owner.get(LIST, action=action), 200) == empty
+        assert why(gateway, row, action=action) == not_for("connection")
+    assert gateway.other_owner.get(LIST).status_code == 404
+
+
 # -- why, and why not
 
 

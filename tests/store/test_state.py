@@ -45,7 +45,6 @@ CHANGES: dict[str, Callable[[State], object]] = {
     "put_connection": lambda s: s.put_connection(a_connection("c")),
     "put_remote_connection": lambda s: s.put_remote_connection(a_remote_connection()),
     "put_memory_grant": lambda s: s.put_memory_grant(a_memory_grant()),
-    "suppress": lambda s: s.suppress(HOME, "partner"),
     "take_over": lambda s: s.take_over(State()),
 }
 
