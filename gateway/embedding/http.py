@@ -127,7 +127,7 @@ def _json(content: bytes) -> Any:
 def _read(answer: Any, count: int) -> list[list[float]]:
     """The vectors of an answer, in the order of the texts: exactly as many."""
     try:
-        placed = {int(item["index"]): [float(number) for number in item["embedding"]] for item in answer["data"]}
+        placed = {int(item["index"]): _numbers(item["embedding"]) for item in answer["data"]}
         found = [placed[index] for index in range(count)]
         whole = len(answer["data"]) == count and all(0 < math.hypot(*numbers) < math.inf for numbers in found)
     except (LookupError, TypeError, ValueError, OverflowError) as wrong:
@@ -135,6 +135,13 @@ def _read(answer: Any, count: int) -> list[list[float]]:
     if not whole:
         raise _unusable("gave vectors without a direction, or another number of them than it was asked for")
     return found
+
+
+def _numbers(given: Any) -> list[float]:
+    """The numbers of a list; texts of digits and truth values are none."""
+    if type(given) is not list or any(type(number) not in (int, float) for number in given):
+        raise TypeError
+    return [float(number) for number in given]
 
 
 def _unusable(what: str) -> Unavailable:
