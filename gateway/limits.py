@@ -34,11 +34,21 @@ MEMORY_TAGS = 32
 TAG_CHARACTERS = 64
 MEMORY_QUERY_CHARACTERS = 2_000
 MEMORY_SOURCES = 64
+MEMORIES_LISTED_DEFAULT = 50
+MEMORIES_FOUND_DEFAULT = 10
+#: Rows to a request that makes them findable by meaning: it is asked again until none remain.
+MEMORIES_INDEXED = 100
+#: Longer than any cursor of ours.
+CURSOR_CHARACTERS = 512
 MEMORY_TOKENS = (100, 50_000)
+#: Rows whose texts one answer joins.
+MEMORY_PASSAGES = 1_000
 MEMORY_TOKENS_DEFAULT = 8_000
 CHARACTERS_PER_TOKEN = 4
 TOKEN_CHARACTERS = 64
 GRANTS_PER_CONNECTION = 50
+#: A limit of a grant stays within what every reader of JSON holds exactly.
+GRANT_LIMIT = 2**53 - 1
 SCOPE_ROWS_PER_DAY = (1, 1_000)
 SCOPE_ROWS_PER_DAY_DEFAULT = 100
 ARP_LIMIT = 50

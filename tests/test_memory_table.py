@@ -32,7 +32,7 @@ LATER = NOW + HOUR
 ROWS = {f"memory.{action}" for action in MEMORY_ACTIONS}
 ON_ROW = ROWS | {"memory.retag", "memory.widen", "memory.retract", "memory.delete"}
 OF_THE_AGENT = {"memory.list_untagged", "memory.forget", "memory.import", "remote_connection.list"}
-ON_AGENT = OF_THE_AGENT | {"remote_connection.create", "bridge.rotate_token"}
+ON_AGENT = OF_THE_AGENT | {"memory.erase", "remote_connection.create", "bridge.rotate_token", "bridge.chat"}
 OF_ITS_CONNECTION = {"remote_connection.read", "remote_connection.preview", "remote_connection.converse", "grant.list"}
 ON_CONNECTION = OF_ITS_CONNECTION | {
     "remote_connection.suspend",
@@ -64,6 +64,9 @@ class Oracle:
                 return False
 
     def on_agent(self, who: Caller, action: str, agent: Agent) -> bool:
+        if who.type == "Bridge" or action == "bridge.chat":
+            own = who.type == "Bridge" and (who.id, who.org_id) == (agent.id, agent.org_id)
+            return action == "bridge.chat" and own and agent.is_active
         if who.type == "Human":
             return self.leads(who, agent.org_id)
         return who.type == "Agent" and who.id == agent.id and agent.is_active and action in OF_THE_AGENT

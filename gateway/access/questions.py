@@ -13,7 +13,7 @@ from gateway.model.entity import Entity, EntityUid
 from gateway.model.evidence import LogRow
 from gateway.model.grant import Basis, Session
 from gateway.model.ids import new_id
-from gateway.model.memory import MemoryGrant
+from gateway.model.memory import Memory, MemoryGrant
 from gateway.model.proposal import Proposal
 from gateway.model.records import Org
 from gateway.moment import Moment, Moments
@@ -150,18 +150,23 @@ class Questions:
             row.details["shadow"] = found  # type: ignore[index]  # a dict until the row is chained
 
     def _compiled(self, principal: Caller, target: Target | None, now: datetime) -> Compiled:
+        if isinstance(target, Memory):  # it is asked about once or twice, and its text must not outlive it here
+            return self._made(principal, target, now)
         # Two organisations may have connections of one id, each of its own network.
         key = (principal.org_id, principal.uid, uid_of(target) if target is not None else None)
-        version = self._state.version  # read first: what changes meanwhile makes the next look-up compile again
         kept = self._slices.get(key)
-        if kept is not None and kept.stands(target, version, now):
+        if kept is not None and kept.stands(target, self._state.version, now):
             self._slices.move_to_end(key)
             return kept
-        entities, valid_until = self._compile(principal, target, now)
-        made = self._slices[key] = Compiled(target, version, now, valid_until, entities, self.engine.slice(*entities))
+        made = self._slices[key] = self._made(principal, target, now)
         if len(self._slices) > CACHED_SLICES:
             self._slices.popitem(last=False)
         return made
+
+    def _made(self, principal: Caller, target: Target | None, now: datetime) -> Compiled:
+        version = self._state.version  # read first: what changes meanwhile makes the next look-up compile again
+        entities, valid_until = self._compile(principal, target, now)
+        return Compiled(target, version, now, valid_until, entities, self.engine.slice(*entities))
 
     def _compile(self, principal: Caller, target: Target | None, now: datetime) -> tuple[tuple[Entity, ...], datetime | None]:
         if target is None:
@@ -205,7 +210,8 @@ class Questions:
             slices=question.slices[-1].hashes,
             request_id=session.request_id,
             details=details,
-            slice_bodies={kept.hash: kept.text for kept in question.slices},
+            # The labels of a row of memory are kept with the row alone, so that they go with it.
+            slice_bodies={} if query.resource.type == "Memory" else {kept.hash: kept.text for kept in question.slices},
         )
         session.decided = True
         if verdict.allowed:

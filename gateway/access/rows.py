@@ -11,7 +11,7 @@ from gateway.access.questions import Question, Questions
 from gateway.errors import Forbidden, NotFound, Stale
 from gateway.model.caller import Caller
 from gateway.model.decision import Query, Verdict
-from gateway.model.floor import granted_floor, owner_floor
+from gateway.model.floor import floor_of
 from gateway.model.grant import Grant, Session
 from gateway.model.memory import Memory, MemoryScope
 from gateway.model.records import Agent
@@ -30,7 +30,8 @@ _log = logging.getLogger("gateway.access")
 class Rows(Questions):
     """Plans which rows a principal may have, and decides each once more when it has been fetched.
 
-    INVARIANT: rows are fetched through the floor of the grants and the condition of a plan, both, and in no other way.
+    INVARIANT: rows that answer a request are fetched through the floor and the condition of a plan, both, and in no other
+    way.
     `divergences` counts rows that the condition kept and the decision did not: each is an incident.
     """
 
@@ -56,35 +57,28 @@ class Rows(Questions):
         question = self._question(session, asked, action, agent)
         plan = _planned(question.by.engine, question)
         row = self._record(question, plan.verdict)
-        row.details["planned"] = "Memory"  # type: ignore[index]  # a dict until the row is chained
         if (shadow := question.by.shadow) is not None:
             found = shadow.compare_plan(plan, lambda engine: _planned(engine, question))
-            row.details.update({"shadow": found} if found is not None else {})  # type: ignore[attr-defined]  # as above
+            row.details.update({"shadow": found} if found is not None else {})  # type: ignore[attr-defined]  # a dict until the row is chained
         session.rows.append(row)
-        connected = asked.type == "Connection"
-        if not plan.verdict.allowed and not connected:
+        if not plan.verdict.allowed and asked.type != "Connection":
             reason = one_reason(plan.verdict)
             raise Forbidden(reason.text if reason is not None else NO_POLICY_PERMITS, decision_id=row.id)
         covering = tuple(grant for grant in question.grants if action.removeprefix("memory.") in grant.actions)
-        floor = (
-            granted_floor(agent.org_id, agent.id, asked.id, covering)
-            if connected
-            else owner_floor(agent.org_id, agent.id, live=live)
-        )
         scope = MemoryScope(
+            principal=asked,
             agent_id=agent.id,
             org_id=agent.org_id,
-            connection_id=asked.id if connected else None,
-            floor=floor,
+            floor=floor_of(asked, agent, covering, live=live),
             policy=plan.condition,
             grants=covering,
-            binding=_binding(row.bundle, question),
+            binding=_binding(row.bundle, question, live=live),
         )
-        return Grant(session, action, question.query.resource, scope, row)
+        grant = Grant(session, action, question.query.resource, scope, row)
+        grant.note(planned="Memory")
+        return grant
 
-    def confirm(
-        self, grant: Grant[MemoryScope], rows: Sequence[Memory], *, principal: Caller | None = None
-    ) -> list[tuple[Memory, Verdict]]:
+    def confirm(self, grant: Grant[MemoryScope], rows: Sequence[Memory]) -> list[tuple[Memory, Verdict]]:
         """Decide fetched rows once more, with what is stored, and return those that are allowed with their verdicts.
 
         One that is denied is dropped, counted, logged and recorded.
@@ -92,10 +86,9 @@ class Rows(Questions):
         Raises:
             Stale: what the plan rested on has changed since, such as a grant that was revoked: the request runs again.
         """
-        asked = principal or grant.caller
         kept: list[tuple[Memory, Verdict]] = []
         for start in range(0, len(rows), ROWS_AT_ONCE):
-            for row, question, verdict in self._decided(grant, asked, rows[start : start + ROWS_AT_ONCE]):
+            for row, question, verdict in self._decided(grant, rows[start : start + ROWS_AT_ONCE]):
                 if verdict.allowed:
                     kept.append((row, verdict))
                     continue
@@ -105,14 +98,12 @@ class Rows(Questions):
                 denied = self._record(question, verdict)
                 grant.session.rows.append(denied)
                 _log.error("decision %s denies memory %s, which the query had kept", denied.id, row.id)
-        grant.note(count=len(kept), digest=hashlib.sha256("\n".join(row.id for row, _ in kept).encode()).hexdigest())
         return kept
 
-    def _decided(
-        self, grant: Grant[MemoryScope], asked: Caller, rows: Sequence[Memory]
-    ) -> Iterator[tuple[Memory, Question, Verdict]]:
-        agent = self._state.agents.get(grant.target.agent_id)
-        base = self._question(grant.session, asked, grant.action, agent or Missing("Agent", grant.target.agent_id))
+    def _decided(self, grant: Grant[MemoryScope], rows: Sequence[Memory]) -> Iterator[tuple[Memory, Question, Verdict]]:
+        asked, agent_id = grant.target.principal, grant.target.agent_id
+        agent = self._state.agents.get(agent_id) or self._state.former_agents.get(agent_id) or Missing("Agent", agent_id)
+        base = self._question(grant.session, asked, grant.action, agent)
         entities = [memory_entity(row, grant.session.now) for row in rows]
         slices = (*base.slices, self.engine.extend(base.slices[-1], *entities))
         queries = [Query(asked.uid, grant.action, entity.uid, base.moment.context) for entity in entities]
@@ -125,7 +116,8 @@ def _planned(engine: PolicyEngine, question: Question) -> Plan:
     return engine.plan(question.query, "Memory", question.slices[-1], question.grants)
 
 
-def _binding(bundle: str, question: Question) -> str:
-    """What a cursor is bound to: the policies, and all that is known of the principal, its live grants included."""
-    text = "\n".join((bundle, question.query.action, str(question.query.principal), *question.slices[-1].hashes))
+def _binding(bundle: str, question: Question, *, live: bool) -> str:
+    """What a cursor is bound to: the policies, all that is known of the principal, its live grants included, and which rows
+    count."""
+    text = "\n".join((bundle, str(live), question.query.action, str(question.query.principal), *question.slices[-1].hashes))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -125,12 +125,15 @@ class Authenticator:
         if credential is not None and credential.expires_at is not None:
             lifetime = min(lifetime, int((credential.expires_at - now).total_seconds()))
         lifetime = max(lifetime, SHORTEST)
-        claims = _claims(principal, credential.id if credential is not None else "", now, lifetime)
+        claims = self._claims(principal, credential.id if credential is not None else "", now, lifetime)
         return Token(self.signer.sign(claims, _scopes(principal)), lifetime)
 
     def issue_conversation(self, connection: RemoteConnection, now: datetime, lifetime: int) -> Token:
-        """A token with which our agent acts as a connection, for this many seconds or until the connection ends."""
-        return Token(self.signer.sign(_claims(connection, "", now, lifetime), []), lifetime)
+        """A token with which our agent acts as a connection, for this many seconds.
+
+        It ends with the credentials of the agent and with those of the connection, and with a suspension.
+        """
+        return Token(self.signer.sign(self._claims(connection, "", now, lifetime), []), lifetime)
 
     async def confirm(self, human: Human, proof: str | None, purpose: Purpose, *, totp: Totp, now: datetime) -> Factor:
         """Step-up: `StepUp.confirm`."""
@@ -151,7 +154,7 @@ class Authenticator:
     def _stands(self, claims: Claims, now: datetime) -> bool:
         """Whether everything a token hangs on is still there."""
         holder = self._principal(claims.principal_type, claims.org_id, claims.principal_id)
-        if not isinstance(holder, Human | Agent | RemoteConnection) or _generation(holder) != claims.generation:
+        if not isinstance(holder, Human | Agent | RemoteConnection) or self._generation(holder) != claims.generation:
             return False
         if claims.token_id in self._directory.revoked_tokens:
             return False
@@ -188,23 +191,33 @@ class Authenticator:
             case _:
                 return None
 
+    def _claims(self, principal: Human | Agent | RemoteConnection, credential_id: str, now: datetime, lifetime: int) -> Claims:
+        issued_at = int(now.timestamp())
+        return Claims(
+            principal_type=_subject(principal),
+            principal_id=principal.id,
+            org_id=principal.org_id,
+            credential_id=credential_id,
+            generation=self._generation(principal),
+            issued_at=issued_at,
+            expires_at=issued_at + lifetime,
+            token_id=new_id(),
+        )
+
+    def _generation(self, principal: Human | Agent | RemoteConnection) -> int:
+        """The generation that a token of a principal must be of.
+
+        INVARIANT: a generation is only ever raised, so the sum of a connection's and its agent's is the same only while
+        both are.
+        """
+        if not isinstance(principal, RemoteConnection):
+            return principal.generation
+        agent = self._directory.agents.get(principal.agent_id)
+        return principal.generation + (agent.generation if agent is not None else 0)
+
 
 def _live(credential: Credential, now: datetime) -> bool:
     return credential.expires_at is None or now < credential.expires_at
-
-
-def _claims(principal: Human | Agent | RemoteConnection, credential_id: str, now: datetime, lifetime: int) -> Claims:
-    issued_at = int(now.timestamp())
-    return Claims(
-        principal_type=_subject(principal),
-        principal_id=principal.id,
-        org_id=principal.org_id,
-        credential_id=credential_id,
-        generation=_generation(principal),
-        issued_at=issued_at,
-        expires_at=issued_at + lifetime,
-        token_id=new_id(),
-    )
 
 
 def _subject(principal: Human | Agent | RemoteConnection) -> Subject:
@@ -215,11 +228,6 @@ def _subject(principal: Human | Agent | RemoteConnection) -> Subject:
             return "Agent"
         case RemoteConnection():
             return "Connection"
-
-
-def _generation(principal: Human | Agent | RemoteConnection) -> int:
-    """The generation that a token must be of; a connection has none, its status ends its tokens."""
-    return 0 if isinstance(principal, RemoteConnection) else principal.generation
 
 
 def _credential_id(claims: Claims) -> str:

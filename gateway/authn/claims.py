@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from gateway.model.ids import REMOTE_ID
+
 Subject = Literal["Human", "Agent", "Connection"]
 
 _SUBJECTS: Final[dict[str, Subject]] = {"user": "Human", "agent": "Agent", "connection": "Connection"}
@@ -16,7 +18,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _IDS: Final[dict[Subject, re.Pattern[str]]] = {
     "Human": _UUID,
     "Agent": _UUID,
-    "Connection": re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{3,63}"),
+    "Connection": REMOTE_ID,
 }
 _TEXTS = ("org", "jti", "cid")
 _NUMBERS = ("iat", "exp", "gen")
@@ -27,7 +29,8 @@ class Claims:
     """A token's content: who, until when, and what it hangs on.
 
     `credential_id` is the key the token was exchanged from, empty for a password and for a conversation. `generation` is
-    the principal's at issue, 0 for a connection, which has none. `issued_at` and `expires_at` are whole seconds since the epoch.
+    the principal's at issue, for a connection with that of its agent added. `issued_at` and `expires_at` are whole seconds
+    since the epoch.
     """
 
     principal_type: Subject

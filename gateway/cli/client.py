@@ -114,7 +114,8 @@ def call(
         url = f"{connection.url}{path}"
         return _result(httpx.request(method, url, params=query, json=body, headers=sent, timeout=TIMEOUT_SECONDS))
     except UnicodeEncodeError as wrong:
-        raise CommandError("a key and a confirmation are of ASCII characters", USAGE) from wrong
+        told = "a key and a confirmation are of ASCII characters" if wrong.encoding == "ascii" else "what is given must be UTF-8"
+        raise CommandError(told, USAGE) from wrong
     except (httpx.HTTPError, httpx.InvalidURL) as wrong:
         raise CommandError(f"the gateway at {connection.url} does not answer: {wrong}") from wrong
 
@@ -151,8 +152,8 @@ def _result(answer: httpx.Response) -> Any:
     if problem.get("decision_id"):
         sentence += f"\ndecision {problem['decision_id']}"
     if problem.get("title") == STEP_UP:
-        raise NotConfirmed(sentence)
-    raise CommandError(sentence, USAGE if answer.status_code in BAD_REQUEST else FINDING)
+        raise NotConfirmed(sentence, problem=problem)
+    raise CommandError(sentence, USAGE if answer.status_code in BAD_REQUEST else FINDING, problem)
 
 
 def _stored_login() -> dict[str, str]:

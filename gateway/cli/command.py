@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -31,7 +31,8 @@ class Argument:
 
     A `json` argument is parsed as JSON (`@file` reads a file) and goes into the body; `confirm` is sent as `X-Auth-Confirm`; a
     `path` argument without a placeholder is put at the end of the path. With `repeated` the flag is given once a value. With
-    `always` the flag takes no value and stands for that one.
+    `always` the flag takes no value and stands for that one. `choices` are checked here, `words` only
+    shown: the gateway checks them.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Argument:
     many: bool = False
     repeated: bool = False
     choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     kind: type = str
     flagged: str | None = None
     default: int | None = None
@@ -65,6 +67,8 @@ class Argument:
             more["default"] = self.default
         if self.choices:
             more["choices"] = self.choices
+        if self.words:
+            more["metavar"] = f"{{{','.join(self.words)}}}"
         if self.many:
             more["nargs"] = "*"
         if self.repeated:
@@ -76,9 +80,22 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that was answered: what the command line gave, and `get(path, **query)`, which asks for something beside it
+    and is None where that is refused."""
+
+    given: Mapping[str, Any]
+    get: Callable[..., Any]
+
+
+#: Prints an answer, or a note on it, for people.
+Show = Callable[[Any, Asked], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """`peergate NOUN VERB`, or `peergate NOUN` where the verb is empty; `rows` is the member that holds a list and `columns`
-    what a table of it shows.
+    what a table of it shows. Where that is not enough, `shows` prints the answer, and `notes` what is worth knowing beside it.
 
     `always` goes into every body. With `until`, it is asked again until that member of the answer is 0.
     """
@@ -93,6 +110,8 @@ class Command:
     columns: tuple[str, ...] = ()
     always: Mapping[str, str] = field(default_factory=dict)
     until: str | None = None
+    shows: Show | None = None
+    notes: Show | None = None
 
     @property
     def name(self) -> str:
@@ -107,6 +126,8 @@ def command(
     rows: str | None = None,
     columns: str = "",
     until: str | None = None,
+    shows: Show | None = None,
+    notes: Show | None = None,
     **always: str,
 ) -> Command:
     """A command from `"noun verb"` and `"METHOD /path"`; `columns` are words."""
@@ -115,4 +136,6 @@ def command(
     filled = {argument.name for argument in arguments if argument.place == "path"}
     words = [word for word in re.findall(r"{(\w+)}", path) if word not in filled]
     places = tuple(Argument(word, PATH[word], "path", positional=True) for word in words)
-    return Command(noun, verb, method, path, help, (*places, *arguments), rows, tuple(columns.split()), always, until)
+    return Command(
+        noun, verb, method, path, help, (*places, *arguments), rows, tuple(columns.split()), always, until, shows, notes
+    )

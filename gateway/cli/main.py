@@ -6,8 +6,9 @@ import argparse
 import getpass
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,10 +17,10 @@ from urllib.parse import quote
 
 from gateway.authn.keys import REAUTH
 from gateway.cli import client, local, policy, policy_prove, policy_replay
-from gateway.cli.command import Argument, Command
+from gateway.cli.command import Argument, Asked, Command
 from gateway.cli.commands import COMMANDS
 from gateway.cli.exits import DONE, USAGE, CommandError
-from gateway.cli.output import print_fields, print_json, print_prose, print_rows, progress
+from gateway.cli.output import print_fields, print_json, print_page, print_prose, progress
 
 CONFIRM = "X-Auth-Confirm"
 ASKED = "a password is asked for on a terminal, or taken from PEERGATE_CONFIRM"
@@ -54,7 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = given.run(given)
         sys.stdout.flush()
     except CommandError as error:
-        print(f"peergate: {error}", file=sys.stderr)
+        if getattr(given, "as_json", False):
+            print_json(error.problem, to=sys.stderr)
+        else:
+            print(f"peergate: {error}", file=sys.stderr)
         return error.code
     except BrokenPipeError:  # who read has had enough; what is still buffered goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -139,7 +143,7 @@ def _run(command: Command, given: argparse.Namespace) -> int:
             case "body":
                 body[argument.name] = value
     sent = None if command.method in ("GET", "DELETE") and not body else body
-    ask = partial(client.call, connection, command.method, path, query=query, body=sent)
+    ask = partial(_call, command, connection, path, query=query, body=sent)
     try:
         answer = ask(headers=headers)
     except client.NotConfirmed as refused:
@@ -149,8 +153,33 @@ def _run(command: Command, given: argparse.Namespace) -> int:
         answer = ask(headers={CONFIRM: proof})
     if command.until is not None:
         answer = _until(command.until, answer, partial(ask, headers=headers), label=command.name)
-    _print(command, answer, as_json=given.as_json)
+    if given.as_json:
+        if answer is not None:
+            print_json(answer)
+        return DONE
+    _print(command, answer, Asked(vars(given), partial(_beside, connection)))
     return DONE
+
+
+def _beside(connection: client.Connection, path: str, **query: object) -> Any:
+    try:
+        return client.call(connection, "GET", path, query=query)
+    except CommandError:
+        return None
+
+
+def _call(command: Command, connection: client.Connection, path: str, **request: Any) -> Any:
+    """As `client.call`, where a sentence about a field also names the flag that fills it."""
+    try:
+        return client.call(connection, command.method, path, **request)
+    except CommandError as wrong:
+        fields: Mapping[str, object] = wrong.problem.get("fields", {})
+        named = {re.split(r"[.\[]", field)[0] for field in fields}
+        flags = {each.flag for each in command.arguments if each.name in named and each.always is None and not each.positional}
+        unsaid = flags - {f"--{field}" for field in fields}
+        if not unsaid:
+            raise
+        raise CommandError(f"{wrong} ({', '.join(sorted(unsaid))})", wrong.code, wrong.problem) from wrong
 
 
 def _until(member: str, answer: Any, ask: Callable[[], Any], *, label: str) -> Any:
@@ -185,30 +214,29 @@ def _json(argument: Argument, text: str) -> object:
         except (OSError, UnicodeDecodeError) as wrong:
             raise CommandError(f"`{argument.flag}`: cannot read {text[1:]}: {wrong}", USAGE) from wrong
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as wrong:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as wrong:
         raise CommandError(f"`{argument.flag}` is not JSON: {wrong}", USAGE) from wrong
 
 
-def _print(command: Command, answer: Any, *, as_json: bool) -> None:
-    if answer is None:
-        if not as_json:
-            print("done")
-    elif as_json:
-        print_json(answer)
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number")
+
+
+def _print(command: Command, answer: Any, asked: Asked) -> None:
+    if command.shows is not None:
+        command.shows(answer, asked)
+    elif answer is None:
+        print("done")
     elif command.rows is not None and command.rows in answer:
-        print_rows(answer[command.rows], command.columns)
-        total, cursor = answer.get("total"), answer.get("next_cursor")
-        more = f"--cursor {cursor} shows more" if cursor else "--limit and --offset show more"
-        if total is not None and total > len(answer[command.rows]):
-            print(f"{len(answer[command.rows])} of {total}; {more}")
+        print_page(answer, answer[command.rows], command.columns)
     elif isinstance(answer.get("context"), str) and "characters" in answer:
         print_prose(answer["context"] or "nothing is known of this person yet")
-    elif isinstance(answer.get("answer"), str):
-        print_prose(answer["answer"] or "nothing is remembered of this")
     else:
         whole = next(iter(answer.values())) if len(answer) == 1 else answer
         print_fields(whole if isinstance(whole, dict) else answer)
+    if command.notes is not None:
+        command.notes(answer, asked)
 
 
 if __name__ == "__main__":

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gateway.cli import memory_answers as answers
 from gateway.cli.command import Argument, Command, command
+from gateway.model.memory import DEPTHS, LAYERS, MEMORY_ACTIONS, PROVENANCES, TIERS
+from gateway.operations.memory_fields import MATCHES
+from gateway.operations.recall import MODES
 
-TIERS = "public, internal, confidential or pii"
 AGENT = Argument("agent_id", "for people: the agent whose memory it is", flagged="--agent")
 SHOWN_AGENT = replace(AGENT, place="query")
 LIMIT = Argument("limit", "rows at most", kind=int)
 SHOWN_LIMIT = replace(LIMIT, place="query")
 CURSOR = Argument("cursor", "go on where an answer ended: its `next_cursor`")
 SHOWN_CURSOR = replace(CURSOR, place="query")
-PROJECT = Argument("project_id", "the project", flagged="--project")
-TAG = Argument("tags", "a tag; again for another", repeated=True, flagged="--tag")
-TAGS_MATCH = Argument("tags_match", "any of the tags, or all", flagged="--tags-match")
-TIER = Argument("classification", f"{TIERS} (internal)")
-ONLY_LAYERS = Argument("layers", "fact, timeline, session or chunk; again for another", repeated=True, flagged="--layer")
-ONLY_TIERS = Argument("classifications", f"{TIERS}; again for another", repeated=True, flagged="--classification")
-MODE = Argument("mode", "keyword, semantic or hybrid (keyword)")
+PROJECT = Argument("project_id", "the project, in lower case; capitals are folded", flagged="--project")
+TAG = Argument("tags", "a tag, its case counts; again for another", repeated=True, flagged="--tag")
+TAGS_MATCH = Argument("tags_match", "any of the tags, or all (any)", words=MATCHES, flagged="--tags-match")
+TIER = Argument("classification", "what it would mean if a stranger read it (internal)", words=TIERS)
+ONLY_LAYERS = Argument("layers", "only this layer; again for another", repeated=True, words=LAYERS, flagged="--layer")
+ONLY_TIERS = Argument(
+    "classifications", "only this tier; again for another", repeated=True, words=TIERS, flagged="--classification"
+)
+MODE = Argument("mode", "by words, by meaning or by both (keyword)", words=MODES)
 QUERY = Argument("query", "what to look for", positional=True)
 OF_CONNECTION = Argument("connection_id", "the remote connection", "path", required=True, flagged="--connection")
-SHOWN = "id layer project_id classification tags text"
+LIMITS = (
+    """limits of answers, as JSON or @file, such as '{"max_results": 20, "requests_per_minute": 60}'; """
+    "max_chars, max_tokens and max_per_day are the others"
+)
 
 MEMORY: tuple[Command, ...] = (
     command(
@@ -33,16 +41,17 @@ MEMORY: tuple[Command, ...] = (
         PROJECT,
         TAG,
         TIER,
-        Argument("layer", "fact, timeline, session or chunk (fact)"),
+        Argument("layer", "what kind of memory (fact)", words=LAYERS),
         Argument("expires_at", "ends at this RFC 3339 time"),
-        Argument("supersedes", "the row that this one is written anew for"),
-        Argument("derived_from", "a row that it follows from; again for another", repeated=True),
+        Argument("supersedes", "the row that this one is written anew for; it inherits no labels: give them again"),
+        Argument("derived_from", "a row that it follows from, whose labels it inherits; again for another", repeated=True),
         Argument("title", "timeline: its title"),
         Argument("occurred_at", "timeline: when, as an RFC 3339 time"),
         Argument("channel", "session: its channel"),
         Argument("started_at", "session: since when"),
         Argument("ended_at", "session: until when"),
         AGENT,
+        shows=answers.show_remembered,
     ),
     command(
         "memory list",
@@ -51,14 +60,13 @@ MEMORY: tuple[Command, ...] = (
         replace(PROJECT, place="query"),
         Argument("tag", "a tag; again for another", "query", repeated=True),
         replace(TAGS_MATCH, place="query"),
-        Argument("layer", "only this layer; again for another", "query", repeated=True),
-        Argument("classification", "only this tier; again for another", "query", repeated=True),
-        Argument("state", "live, or all for those too that no longer count", "query"),
+        Argument("layer", "only this layer; again for another", "query", repeated=True, words=LAYERS),
+        Argument("classification", "only this tier; again for another", "query", repeated=True, words=TIERS),
+        Argument("state", "all: those too that no longer count (live)", "query", words=("live", "all")),
         SHOWN_LIMIT,
         SHOWN_CURSOR,
         SHOWN_AGENT,
-        rows="items",
-        columns=SHOWN,
+        shows=answers.show_rows,
     ),
     command(
         "memory search",
@@ -74,8 +82,7 @@ MEMORY: tuple[Command, ...] = (
         LIMIT,
         CURSOR,
         AGENT,
-        rows="items",
-        columns=f"score {SHOWN}",
+        shows=answers.show_rows,
     ),
     command(
         "memory query",
@@ -90,6 +97,7 @@ MEMORY: tuple[Command, ...] = (
         ONLY_TIERS,
         Argument("max_tokens", "tokens at most, four characters each (8000)", kind=int),
         AGENT,
+        shows=answers.show_passages,
     ),
     command("memory show", "GET /v1/memories/{memory_id}", "show one row"),
     command(
@@ -99,32 +107,36 @@ MEMORY: tuple[Command, ...] = (
         SHOWN_LIMIT,
         SHOWN_CURSOR,
         SHOWN_AGENT,
-        rows="items",
-        columns=SHOWN,
+        shows=answers.show_rows,
     ),
     command(
         "memory visible",
         "GET /v1/connections/{connection_id}/visible",
         "what a remote connection sees; with --id whether it sees one row, by which policy or why not",
         OF_CONNECTION,
-        Argument("memory_id", "one row", "path", flagged="--id"),
-        Argument("action", "search, read or query", "query"),
+        Argument("memory_id", "one row, by the id that `memory list` shows", "path", flagged="--id"),
+        Argument("action", "as for this action (search; with --id read)", "query", words=MEMORY_ACTIONS),
         SHOWN_LIMIT,
         SHOWN_CURSOR,
-        rows="items",
-        columns="id grant_id policy layer project_id classification text",
+        shows=answers.show_visible,
     ),
     command(
         "memory retag",
         "POST /v1/memories/{memory_id}/retag",
-        "change a row's tags, and those of what was derived from it",
+        "change a row's labels, and those of what was derived from it",
         PROJECT,
         Argument("project_id", "out of its project: no grant reaches it any more", "json", always="null", flagged="--no-project"),
-        TAG,
+        replace(TAG, help="replaces all tags of the row; again for another"),
         Argument("tags", "without tags", "json", always="[]", flagged="--no-tags"),
-        replace(TIER, help=TIERS),
+        replace(TIER, help="a new tier"),
+        shows=answers.show_retagged,
     ),
-    command("memory retract", "POST /v1/memories/{memory_id}/retract", "say that a row no longer counts"),
+    command(
+        "memory retract",
+        "POST /v1/memories/{memory_id}/retract",
+        "hide a row from everybody but its owner, as `forget --id ID --depth hide` does",
+        shows=answers.show_retracted,
+    ),
     command("memory delete", "DELETE /v1/memories/{memory_id}", "delete a row and what was derived from it"),
     command(
         "memory index",
@@ -137,13 +149,15 @@ MEMORY: tuple[Command, ...] = (
         "forget",
         "POST /v1/memories/forget",
         "forget everything of a connection, a remote agent or a project, or one row",
-        Argument("connection_id", "what came over this remote connection, and nothing of it ever again", flagged="--connection"),
-        Argument("source_did", "what this remote agent said", flagged="--did"),
+        Argument("connection_id", "what came over this remote connection, which is barred for good", flagged="--connection"),
+        Argument("source_did", "what this remote agent said; its connections are barred for good", flagged="--did"),
         replace(PROJECT, help="what is in this project"),
-        Argument("id", "one row"),
-        Argument("depth", "hide, delete or erase (delete); erase takes the bytes off the disk"),
+        Argument("id", "one row, by the id that `memory list` shows"),
+        Argument("depth", "erase takes the bytes off the disk too (delete)", words=DEPTHS),
         Argument("dry_run", "count only, change nothing", "json", always="true"),
         AGENT,
+        shows=answers.show_receipt,
+        notes=answers.note_nothing_matched,
     ),
 )
 
@@ -157,6 +171,7 @@ REMOTE: tuple[Command, ...] = (
         Argument("id", "the id that the network gave it (default: a new one)"),
         Argument("name", "what people call it"),
         Argument("replaces", "the older connection with the same two agents, which ends"),
+        shows=answers.show_credential,
     ),
     command(
         "remote list",
@@ -170,7 +185,12 @@ REMOTE: tuple[Command, ...] = (
     command("remote suspend", "POST /v1/connections/{connection_id}/suspend", "let it see nothing until it is resumed"),
     command("remote resume", "POST /v1/connections/{connection_id}/resume", "let it see again what it is granted"),
     command("remote revoke", "POST /v1/connections/{connection_id}/revoke", "end it for good"),
-    command("remote credential", "POST /v1/connections/{connection_id}/credential", "end its credential and print a new one"),
+    command(
+        "remote credential",
+        "POST /v1/connections/{connection_id}/credential",
+        "end its credential and print a new one",
+        shows=answers.show_credential,
+    ),
     command(
         "remote converse",
         "POST /v1/connections/{connection_id}/conversations",
@@ -185,21 +205,22 @@ GRANTS: tuple[Command, ...] = (
         "POST /v1/connections/{connection_id}/grants",
         "let a remote connection see a project, or write to it",
         PROJECT,
-        Argument("actions", "search, read, query or remember; again for another", repeated=True, flagged="--action"),
+        Argument("actions", "what is allowed; again for another", repeated=True, words=MEMORY_ACTIONS, flagged="--action"),
         Argument("scope", "instead of actions: the network's {id, params}, as JSON or @file", "json"),
         replace(TAG, help="only rows with this tag; again for another"),
         TAGS_MATCH,
-        replace(ONLY_TIERS, help=f"{TIERS}; again for another (public, internal)"),
-        Argument("provenance", "any, owner_only or own_connection (any)"),
+        replace(ONLY_TIERS, help="only this tier; again for another (public and internal)"),
+        Argument("provenance", "only rows from there: your own, or its own (any)", words=PROVENANCES),
         Argument("expires_at", "ends at this RFC 3339 time"),
-        Argument("limits", "{max_results, max_chars, requests_per_minute, max_tokens, max_per_day}, as JSON or @file", "json"),
+        Argument("limits", LIMITS, "json"),
+        shows=answers.show_grant,
+        notes=answers.note_unused_project,
     ),
     command(
         "grant list",
         "GET /v1/connections/{connection_id}/grants",
         "list the grants of a remote connection, ended ones too",
-        rows="grants",
-        columns="id project_id actions classifications tags expires_at revoked_at",
+        shows=answers.show_grants,
     ),
     command("grant revoke", "DELETE /v1/connections/{connection_id}/grants/{grant_id}", "end a grant now"),
 )

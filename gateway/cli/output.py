@@ -7,14 +7,29 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any, TextIO
 
 WIDEST_CELL = 60
 
 
-def print_json(value: object) -> None:
+def print_json(value: object, *, to: TextIO | None = None) -> None:
     """Indented JSON, in which no character moves the cursor of a terminal."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
+    print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text), file=to)
+
+
+def note(sentence: str) -> None:
+    """What is worth knowing and no error, beside the answer: on standard error."""
+    print(f"note: {_plain(sentence)}", file=sys.stderr)
+
+
+def print_page(answer: Mapping[str, Any], rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> None:
+    """A table of the rows of an answer, and how to go on when there are more."""
+    print_rows(rows, columns)
+    total, cursor = answer.get("total"), answer.get("next_cursor")
+    more = f"--cursor {cursor} shows more" if cursor else "--limit and --offset show more"
+    if total is not None and total > len(rows):
+        print(f"{len(rows)} of {total}; {more}")
 
 
 def print_rows(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> None:

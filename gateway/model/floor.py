@@ -8,12 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.model.condition import Condition, Empty, Equals, HeldBy, HoldsAll, HoldsAny, Not, OneOf, all_of, any_of
+from gateway.model.caller import Caller
+from gateway.model.condition import FALSE, Condition, Empty, Equals, HeldBy, HoldsAll, HoldsAny, Not, OneOf, all_of, any_of
 from gateway.model.gather import gather
 from gateway.model.memory import MemoryGrant
+from gateway.model.records import Agent
 
 #: What is no longer so for anybody but the owner.
 LIVE: tuple[Condition, ...] = (Equals("retracted", False), Equals("superseded", False), Equals("expired", False))
+
+
+def floor_of(principal: Caller, agent: Agent, grants: Sequence[MemoryGrant], *, live: bool) -> Condition:
+    """The rows of an agent that a principal can have at all.
+
+    A person's are all of them, whom the policies let; an agent's its own; a connection's what the grants cover. Nobody else
+    has any.
+    """
+    match principal.type:
+        case "Human":
+            return owner_floor(agent.org_id, agent.id, live=live)
+        case "Agent" if principal.id == agent.id:
+            return owner_floor(agent.org_id, agent.id, live=live)
+        case "Connection":
+            return granted_floor(agent.org_id, agent.id, principal.id, grants)
+        case _:
+            return FALSE
 
 
 def owner_floor(org_id: str, agent_id: str, *, live: bool) -> Condition:

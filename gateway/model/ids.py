@@ -1,10 +1,14 @@
-"""Ids that the gateway gives out: random UUIDs (version 4), made some hundred at a time."""
+"""Ids: those that the gateway gives out, random UUIDs (version 4) made some hundred at a time, and the network's form."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
+from typing import Final
 
+#: The form of a remote connection's id, which the network gives out.
+REMOTE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{3,63}")
 MADE_AT_ONCE = 256
 
 # Asking the system for randomness lets go of the interpreter, and a request then waits for the writer's thread to give it

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from gateway.model.caller import Caller
 from gateway.model.condition import Condition
 
 Layer = Literal["fact", "timeline", "session", "chunk"]
@@ -81,7 +82,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class RemoteConnection:
-    """A remote agent connected to one of ours; its id is the network's. `replaces` is the older one it follows."""
+    """A remote agent connected to one of ours; its id is the network's. `replaces` is the older one it follows.
+
+    `generation` is raised by whatever ends its conversations.
+    """
 
     id: str
     org_id: str
@@ -91,6 +95,7 @@ class RemoteConnection:
     status: ConnectionStatus
     replaces: str | None
     created_at: datetime
+    generation: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +142,24 @@ class MemoryGrant:
 
 @dataclass(frozen=True, slots=True)
 class MemoryScope:
-    """Which rows of one agent's memory a caller may have: the two locks, each of which must open.
+    """Which rows of one agent's memory a principal may have: the two locks, each of which must open.
 
     `floor` comes from the stored grants alone, `policy` from Cedar alone. `grants` are those that cover the action, live
-    when it was made; none for an owner. `binding` changes whenever what the caller may see does: cursors carry it.
+    when it was made; none for an owner. `binding` changes whenever what the principal may see does: cursors carry it.
     """
 
+    principal: Caller
     agent_id: str
     org_id: str
-    connection_id: str | None
     floor: Condition = field(repr=False)
     policy: Condition = field(repr=False)
     grants: tuple[MemoryGrant, ...]
     binding: str
+
+    @property
+    def connection_id(self) -> str | None:
+        """The connection, when the principal is one."""
+        return self.principal.id if self.principal.type == "Connection" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +175,9 @@ class Narrow:
     tags_match: Match = "any"
     layers: tuple[Layer, ...] | None = None
     classifications: tuple[Tier, ...] | None = None
+
+
+EVERYTHING = Narrow()
 
 
 @dataclass(frozen=True, slots=True)

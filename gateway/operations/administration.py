@@ -73,7 +73,7 @@ async def erase(services: Services, *, peer_id: str | None, progress: Steps = _s
             if peer is None:
                 raise NotFound("there is no such peer")
             await _change(services, session, lambda tx: erasure.erase_person(tx, grant, peer))
-        return {"receipt": asdict(await rewrite_store(services, grant, progress))}
+        return {"receipt": asdict(await rewrite_store(services, grant, progress, noted="admin.erased"))}
 
 
 async def derive(services: Services, *, as_of: datetime | None, dry_run: bool, progress: Steps = _silent) -> dict[str, Any]:
@@ -149,7 +149,6 @@ async def _settle(services: Services, grant: Grant[Any], *audits: LogRow) -> Non
 
 # -- for owners, on a running gateway
 
-
 # One file may hold several organisations: then only the operator copies or rewrites it, and an owner is shown no count that
 # says anything of the others.
 
@@ -170,9 +169,9 @@ async def backup_now(call: Call) -> Reply:
 async def erase_now(call: Call) -> Reply:
     """Rewrite the store, so that what was deleted is not on the disk."""
     grant = call.access.authorize(call.session, "admin.erase", Installation())
-    receipt = await rewrite_store(call.services, grant, _silent)
-    shown = {"bytes_verified": receipt.bytes_verified, "backups_not_covered": len(receipt.backups_not_covered)}
-    return Reply({"receipt": shown})
+    receipt = await rewrite_store(call.services, grant, noted="admin.erased")
+    not_covered = len(receipt.backups_not_covered)
+    return Reply({"receipt": {"bytes_verified": receipt.bytes_verified, "backups_not_covered": not_covered}})
 
 
 async def derive_now(call: Call) -> Reply:
@@ -210,15 +209,15 @@ def _copy(services: Services, target: Path, progress: Steps) -> dict[str, int]:
     return counts
 
 
-async def rewrite_store(services: Services, grant: Grant[Any], progress: Steps = _silent) -> Receipt:
-    """Write the store anew without what was deleted from it.
+async def rewrite_store(services: Services, grant: Grant[Any], progress: Steps = _silent, *, noted: str | None = None) -> Receipt:
+    """Write the store anew without what was deleted from it, and note that in the log unless it is part of something noted.
 
     Raises:
         Unavailable: the disk is full, or refuses; what was deleted stays deleted.
     """
     await _settle(services, grant)
     receipt = await _file_work("the store was not rewritten and is as it was", rewrite, services.database, progress)
-    await _settle(services, grant, grant.audit("admin.erased", {}))
+    await _settle(services, grant, *([] if noted is None else [grant.audit(noted, {})]))
     return receipt
 
 

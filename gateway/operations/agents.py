@@ -169,7 +169,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "agent.delete",
         "DELETE",
         "/v1/agents/{agent_id}",
-        "End an agent and its children, with their keys, observer entries, pending approvals, remote connections and memory.",
+        "End an agent and its children, with their keys, observer entries, pending approvals and remote connections. What they"
+        " remember stays until it is forgotten.",
         delete,
         actions=("agent.delete",),
     ),

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 
 from gateway import limits
+from gateway.access.door import Ruling
 from gateway.errors import Forbidden, Invalid, NotFound, Unavailable
 from gateway.model.caller import Caller
 from gateway.model.grant import Grant
 from gateway.model.memory import Memory, MemoryScope, Narrow, RemoteConnection
 from gateway.operations.call import Call, safe_id
 from gateway.operations.fields import Fields, stamp
+from gateway.operations.memory_agent import own_agent
 from gateway.operations.memory_fields import project, refuse_nulls, tags
 from gateway.operations.memory_reads import read_query
 from gateway.operations.obligations import WINDOWS, Obligations, apply_obligations, read_obligations
@@ -28,9 +30,10 @@ ENVELOPE = ("connection_id", "source_did", "obligations")
 ASKED = ("action", "text", *PROJECTS, "query", "tags", "limit", "max_tokens", "resource", "context")
 #: The names that the network has for a row.
 ROW = ("source_path", "id")
+#: The policy by which whoever is no bridge hears that; a bridge hears of no connection but its own.
+ONLY_BRIDGES = "guardrails/bridge/only_bridges"
 CHAT_REFUSED = 'event: result\ndata: {"summary": "This agent answers only typed requests; it takes no free text."}\n\n'
 
-_NO_CONNECTION = Missing("Connection", "-")
 _RESOURCE = re.compile(r'[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:::"(?P<quoted>[^"]*)"|:(?P<plain>[^:"]*))', re.ASCII)
 
 
@@ -39,7 +42,6 @@ class Served:
     """A request as it is answered: the rows that the connection may have, narrowed, and what is to be done to the answer."""
 
     grant: Grant[MemoryScope]
-    connection: Caller
     narrow: Narrow
     obligations: Obligations
 
@@ -52,7 +54,7 @@ async def search_notes(call: Call) -> Reply:
     query, limit = read_query(call.body), _limit(call.body)
     served = _serve(call, "notes.search")
     asked = Recall(served.narrow, query, limit=limit)
-    found = await recall(call, served.grant, asked, principal=served.connection)
+    found = await recall(call, served.grant, asked)
     return served.reply({"items": [_item(each.row) for each in found.items], "redactions_applied": []})
 
 
@@ -60,9 +62,7 @@ async def read_note(call: Call) -> Reply:
     """One row of a project."""
     row_id = _one(call.body, ROW, {name: _text(call.body, name) for name in ROW if name in call.body})
     served = _serve(call, "notes.read")
-    row = (await one(call, served.grant, row_id, principal=served.connection)).row
-    if not _within(row, served.narrow):
-        raise NotFound
+    row = (await one(call, served.grant, row_id, served.narrow)).row
     return served.reply({"item": _item(row)})
 
 
@@ -70,7 +70,7 @@ async def query_knowledge(call: Call) -> Reply:
     """The texts of a project that fit a query best, as one."""
     query, tokens = read_query(call.body), _max_tokens(call.body)
     served = _serve(call, "knowledge.query")
-    made = await passages(call, served.grant, Recall(served.narrow, query), tokens, principal=served.connection)
+    made = await passages(call, served.grant, Recall(served.narrow, query), tokens)
     sources = [{"source_path": row.id, "content": row.text, "project_id": row.project_id} for row in made.rows]
     return served.reply({"answer": made.answer, "sources": sources})
 
@@ -84,9 +84,10 @@ async def health(call: Call) -> Reply:
 
 async def chat(call: Call) -> Reply:
     """The one answer to free text, which reaches no agent."""
-    refused = _refused(call)
-    if call.session.caller.type != "Bridge":
-        raise refused
+    agent = own_agent(call)
+    ruling = call.access.ask(call.session, "bridge.chat", agent if agent is not None else Missing("Agent", "-"))
+    if not ruling.allowed:
+        raise _refused(call, ruling)
     return Reply(None, text=("text/event-stream", CHAT_REFUSED))
 
 
@@ -106,22 +107,23 @@ def _serve(call: Call, action: str) -> Served:
     body = call.body
     narrow, obligations = _checked(body, action), read_obligations(body.members["obligations"])
     connection_id, source_did = _text(body, "connection_id"), _text(body, "source_did")
-    if call.session.caller.type != "Bridge":
-        raise _refused(call)
-    target = call.remote_connection(connection_id)
-    if not isinstance(target, Missing) and target.peer_did != source_did:
-        target = Missing("Connection", safe_id(connection_id))
-    connection = call.access.authorize(call.session, "bridge.serve", target, hide=True).target
+    connection = call.remote_connection(connection_id)
+    if not isinstance(connection, Missing) and connection.peer_did != source_did:
+        connection = Missing("Connection", safe_id(connection_id))
+    ruling = call.access.ask(call.session, "bridge.serve", connection)
+    if not ruling.allowed or isinstance(connection, Missing):
+        raise _refused(call, ruling)
     _count(call, connection, obligations)
     principal = Caller("Connection", connection.id, connection.org_id, "")
     grant = call.access.plan(call.session, ACTIONS[action], call.agent(connection.agent_id), principal=principal)
-    return Served(grant, principal, narrow, obligations)
+    return Served(grant, narrow, obligations)
 
 
-def _refused(call: Call) -> Forbidden:
-    """The refusal of whoever asks about no connection, or is no bridge: a no that is decided and recorded as any other."""
-    ruling = call.access.ask(call.session, "bridge.serve", _NO_CONNECTION)
-    return Forbidden("only the bridge of an agent does this", decision_id=ruling.row.id)
+def _refused(call: Call, ruling: Ruling) -> Forbidden | NotFound:
+    """A no as it is answered: that only bridges may, or to a bridge that there is nothing, whatever the reason."""
+    if ONLY_BRIDGES in ruling.row.policies:
+        return Forbidden(call.access.engine.bundle.policies[ONLY_BRIDGES].reason, decision_id=ruling.row.id)
+    return NotFound()
 
 
 def _count(call: Call, connection: RemoteConnection, obligations: Obligations) -> None:
@@ -198,11 +200,6 @@ def _text(body: Fields, name: str) -> str:
     return body.text(name, longest=limits.REF_CHARACTERS)
 
 
-def _within(row: Memory, narrow: Narrow) -> bool:
-    """Whether a row that the connection may read is one that the request asks about."""
-    return row.project_id == narrow.project_id and (narrow.tags is None or not set(narrow.tags).isdisjoint(row.tags))
-
-
 def _item(row: Memory) -> dict[str, object]:
     return {
         "id": row.id,
@@ -260,7 +257,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/api/web/chat",
         "Refuse free text, in the one way there is.",
         chat,
-        actions=("bridge.serve",),
+        actions=("bridge.chat",),
         unread=True,
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +14,7 @@ from gateway.config import Settings
 from gateway.embedding.embedder import Embedder
 from gateway.errors import NotFound, Stale, Unauthenticated
 from gateway.model.grant import Grant, Session
+from gateway.model.ids import REMOTE_ID
 from gateway.model.memory import RemoteConnection
 from gateway.model.records import Agent, Org, Peer, PlatformConnection
 from gateway.operations.contexts import ContextCache
@@ -27,9 +27,6 @@ from gateway.store.entities import Missing, MissingType
 from gateway.store.rows import Rows, Tx
 from gateway.store.state import State
 from gateway.store.writer import Unit
-
-#: The form of a remote connection's id.
-REMOTE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{3,63}")
 
 
 class Owned(Protocol):

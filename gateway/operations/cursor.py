@@ -10,11 +10,10 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from gateway import limits
 from gateway.errors import Invalid
 
 MAC_BYTES = 32
-#: Longer than any cursor of ours.
-CHARACTERS = 512
 
 #: The last row that was served of a list, or how many were of a ranking.
 Position = tuple[datetime, str] | int
@@ -44,7 +43,8 @@ def unseal(key: bytes, bound: bytes, cursor: str) -> Position:
         Invalid: it was not made by `seal` with this key for this binding.
     """
     try:
-        raw = base64.b64decode(cursor, altchars=b"-_", validate=True) if len(cursor) <= CHARACTERS and cursor.isascii() else b""
+        fits = len(cursor) <= limits.CURSOR_CHARACTERS and cursor.isascii()
+        raw = base64.b64decode(cursor, altchars=b"-_", validate=True) if fits else b""
     except binascii.Error:
         raw = b""
     mac, payload = raw[:MAC_BYTES], raw[MAC_BYTES:]

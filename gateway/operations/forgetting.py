@@ -15,7 +15,7 @@ from gateway.operations.memory_agent import named_agent, own_agent
 from gateway.operations.memory_fields import did, project, refuse_nulls, remote_id
 from gateway.operations.operation import Operation, Reply
 from gateway.store import forgetting
-from gateway.store.entities import Missing
+from gateway.store.entities import Installation, Missing
 from gateway.store.forgetting import Receipt, Selection
 
 SELECTED = ("connection_id", "source_did", "project_id", "id")
@@ -31,6 +31,7 @@ async def forget(call: Call) -> Reply:
     grant = call.access.authorize(call.session, "memory.forget", agent)
     if selection.by == "connection_id":
         _belongs(call, grant, selection.value)
+    depth = _allowed(call, grant, depth)
     return await _forget(call, grant, selection, depth, dry_run=dry_run)
 
 
@@ -44,6 +45,7 @@ async def forget_connection(call: Call) -> Reply:
         agent = call.agent_or_former(None if isinstance(found, Missing) else found.agent_id)
     grant = call.access.authorize(call.session, "memory.forget", agent)
     _belongs(call, grant, call.path["id"])
+    depth = _allowed(call, grant, depth)
     return await _forget(call, grant, Selection("connection_id", call.path["id"]), depth, dry_run=dry_run)
 
 
@@ -73,6 +75,18 @@ def _belongs(call: Call, grant: Grant[Agent], connection_id: str) -> None:
         raise NotFound
 
 
+def _allowed(call: Call, grant: Grant[Agent], depth: Depth) -> Depth:
+    """The depth to which the caller may forget: rows are erased from a file that holds nobody else's.
+
+    Raises:
+        Forbidden: the caller may not erase at all.
+    """
+    if depth != "erase":
+        return depth
+    call.access.authorize(call.session, "memory.erase", grant.target)
+    return "erase" if call.access.ask(call.session, "admin.erase", Installation()).allowed else "delete"
+
+
 async def _forget(call: Call, grant: Grant[Agent], selection: Selection, depth: Depth, *, dry_run: bool) -> Reply:
     if dry_run:
         ask = call.services.database.read
@@ -80,9 +94,8 @@ async def _forget(call: Call, grant: Grant[Agent], selection: Selection, depth: 
     else:
         # Alone: whoever writes beside this finds the connection suppressed, or is found by this.
         receipt = await call.write_alone(forgetting.forget, grant, selection, depth)
-    if depth == "erase" and not dry_run:
-        # Also when nothing was left to delete: the disk may have been full the time before.
-        await rewrite_store(call.services, grant)
+        if receipt.depth == "erase":
+            await rewrite_store(call.services, grant)
     return Reply(_shown(receipt))
 
 
@@ -105,7 +118,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/memories/forget",
         "Hide, delete or erase everything of one connection, remote agent or project, or one memory.",
         forget,
-        actions=("memory.forget",),
+        actions=("memory.forget", "memory.erase", "admin.erase"),
         fields=(*SELECTED, "depth", "dry_run", "agent_id"),
         strict=True,
     ),
@@ -115,7 +128,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/connections/{id}/memories",
         "Forget everything that came over a connection; nothing that does is stored again.",
         forget_connection,
-        actions=("memory.forget",),
+        actions=("memory.forget", "memory.erase", "admin.erase"),
         query=("depth", "dry_run"),
         strict=True,
     ),

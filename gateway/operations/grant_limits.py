@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
-from gateway.model.memory import NO_LIMITS, GrantLimits, MemoryAction, MemoryGrant
+from gateway.model.coverage import covers
+from gateway.model.memory import NO_LIMITS, GrantLimits, Memory, MemoryGrant
 from gateway.operations.call import Call
 
 MINUTE = timedelta(minutes=1)
@@ -28,13 +29,17 @@ def strictest(grants: Iterable[MemoryGrant]) -> GrantLimits:
 
 
 def covering(grants: Sequence[MemoryGrant], project_id: str | None) -> list[MemoryGrant]:
-    """The grants that a request is about: those on the project it names, or all when it names none."""
-    return [grant for grant in grants if project_id is None or grant.project_id == project_id]
+    """The grants that a request is about: those on the project it names, or all when it names none or another."""
+    return [grant for grant in grants if grant.project_id == project_id] or [*grants]
 
 
-def granted(call: Call, connection_id: str, action: MemoryAction) -> list[MemoryGrant]:
-    """The live grants of a connection for an action."""
-    return [grant for grant in _live(call, connection_id) if action in grant.actions]
+def writable(call: Call, connection_id: str, row: Memory) -> list[MemoryGrant]:
+    """The live grants of a connection that cover a row as it would be stored."""
+    connection = call.state.remote_connections.get((row.org_id, connection_id))
+    if connection is None:
+        return []
+    granted = [grant for grant in call.state.live_grants(connection, call.now) if "remember" in grant.actions]
+    return [grant for grant in granted if covers(grant, connection, row, call.now)]
 
 
 def take(call: Call, connection_id: str, limits: GrantLimits) -> None:

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from gateway import limits
 from gateway.errors import Invalid, echo
+from gateway.model.ids import REMOTE_ID
 from gateway.model.memory import LAYERS, TIERS, Layer, LayerFields, Match, Narrow, Tier
-from gateway.operations.call import REMOTE_ID
 from gateway.operations.fields import Fields
 
 T = TypeVar("T", bound=str)
@@ -138,13 +138,24 @@ def layer_fields(fields: Fields, layer: Layer) -> LayerFields:
 
 def narrow_of_body(body: Fields) -> Narrow:
     """What the body of a search narrows itself to."""
-    return Narrow(optional_project(body), False, tags(body), tags_match(body), layers(body), tiers(body))
+    return Narrow(
+        project_id=optional_project(body),
+        tags=tags(body),
+        tags_match=tags_match(body),
+        layers=layers(body),
+        classifications=tiers(body),
+    )
 
 
 def narrow_of_query(query: Fields) -> Narrow:
     """What a query string narrows itself to; `tag`, `layer` and `classification` may be repeated."""
-    made_layers, made_tiers = layers(query, "layer"), tiers(query, "classification")
-    return Narrow(optional_project(query), False, tags(query, "tag"), tags_match(query), made_layers, made_tiers)
+    return Narrow(
+        project_id=optional_project(query),
+        tags=tags(query, "tag"),
+        tags_match=tags_match(query),
+        layers=layers(query, "layer"),
+        classifications=tiers(query, "classification"),
+    )
 
 
 def _list(fields: Fields, field: str) -> list[object] | None:

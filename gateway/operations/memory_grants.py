@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as fields_of
 
 from gateway import limits
@@ -29,8 +29,6 @@ from gateway.store import memory_grants
 #: What a grant covers when it names no tiers.
 DEFAULT_TIERS: tuple[Tier, ...] = ("public", "internal")
 LIMITS = tuple(limit.name for limit in fields_of(GrantLimits))
-#: A limit stays within what every reader of JSON holds exactly.
-MOST = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ async def create(call: Call) -> Reply:
     try:
         call.access.engine.probe(made, grant.target.agent_id)
     except GrantRefused as refused:
-        raise Invalid("this grant would allow nothing: the policies forbid what it covers") from refused
+        raise Invalid(f"this grant is refused: {refused}") from refused
     await call.write_alone(memory_grants.create, grant, made)
     return Reply({"grant": shape(made)}, 201)
 
@@ -80,7 +78,7 @@ async def revoke(call: Call) -> Reply:
 
 
 def shape(grant: MemoryGrant) -> dict[str, object]:
-    """A grant as the wire shows it; of its limits those that are set."""
+    """A grant as the wire shows it; a limit that it has not is null."""
     return {
         "id": grant.id,
         "connection_id": grant.connection_id,
@@ -91,7 +89,7 @@ def shape(grant: MemoryGrant) -> dict[str, object]:
         "classifications": list(grant.classifications),
         "provenance": grant.provenance,
         "expires_at": optional_stamp(grant.expires_at),
-        "limits": memory_grants.set_limits(grant),
+        "limits": asdict(grant.limits),
         "template_version": grant.template_version,
         "created_at": stamp(grant.created_at),
         "revoked_at": optional_stamp(grant.revoked_at),
@@ -157,7 +155,7 @@ def _limits(body: Fields) -> dict[str, int]:
         return {}
     given = Fields(body.object("limits"), place="limits.")
     given.refuse_others(LIMITS)
-    return {name: given.integer(name, least=1, most=MOST) for name in given.members}
+    return {name: given.integer(name, least=1, most=limits.GRANT_LIMIT) for name in given.members}
 
 
 OPERATIONS: tuple[Operation, ...] = (

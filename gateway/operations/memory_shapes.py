@@ -12,8 +12,8 @@ Shown = dict[str, object]
 
 
 def memory_object(row: Memory, viewer: Caller) -> Shown:
-    """A row as this viewer sees it: a connection not who else said it, nor when it ends."""
-    return shared_shape(row) if viewer.type == "Connection" else owner_shape(row)
+    """A row as this viewer sees it: whoever does not own it not who else said it, nor when it ends."""
+    return owner_shape(row) if viewer.type in ("Human", "Agent") else shared_shape(row)
 
 
 def shared_shape(row: Memory) -> Shown:

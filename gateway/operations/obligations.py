@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from gateway.errors import GatewayError, echo
+from gateway.operations.recall import BETWEEN
 
 Answer = dict[str, Any]
 
@@ -28,9 +29,8 @@ ALWAYS = frozenset({"ok", "redactions_applied"})
 STRUCTURE = frozenset({"items", "item", "answer", "sources"})
 #: Where an answer holds the text of rows.
 TEXTS = frozenset({"answer", "content"})
-#: The names of what an `answer` is made of, and what is between two of them.
+#: The names of what an `answer` is made of.
 CONTENT = frozenset({"content", "sources.content"})
-BETWEEN = "\n\n"
 #: A run of characters without a space counts as a word for each so many.
 WORD_CHARACTERS = 64
 MEGABYTE = 1_000_000

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from gateway import limits
 from gateway.errors import Invalid, NotFound
-from gateway.model.caller import Caller
 from gateway.model.decision import Verdict
 from gateway.model.grant import Grant
-from gateway.model.memory import NO_LIMITS, Found, GrantLimits, Layer, Memory, MemoryScope, Narrow, Page, Vector
+from gateway.model.memory import EVERYTHING, NO_LIMITS, Found, GrantLimits, Layer, Memory, MemoryScope, Narrow, Page, Vector
 from gateway.operations import cursor as cursors
 from gateway.operations.call import Call
 from gateway.operations.cursor import Position
@@ -23,7 +23,6 @@ from gateway.store.rows import Rows
 Mode = Literal["keyword", "semantic", "hybrid"]
 MODES: tuple[Mode, ...] = ("keyword", "semantic", "hybrid")
 BETWEEN = "\n\n"
-EVERYTHING = Narrow()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +71,24 @@ class Passages:
         return -(-len(self.answer) // limits.CHARACTERS_PER_TOKEN)
 
 
-async def recall(
-    call: Call, grant: Grant[MemoryScope], asked: Recall, *, principal: Caller | None = None, preview: bool = False
-) -> Answer:
+async def recall(call: Call, grant: Grant[MemoryScope], asked: Recall, *, preview: bool = False) -> Answer:
     """Answer a page of what `call.access.plan` granted, each row decided once more, within the limits of the grants.
 
-    With `principal`, as for that principal: the one that the plan was made for. A `preview` is for somebody else's eyes: no
-    limit holds for it and it counts as no request.
+    A `preview` is for somebody else's eyes: no limit holds for it and it counts as no request.
 
     Raises:
         Invalid: the cursor is not of this question, or meaning is asked for where nothing embeds.
         TooManyRequests: the connection is over its requests a minute.
     """
     caps = _limits(call, grant, asked.narrow, preview=preview)
-    bound = _bound(call, grant, asked, principal)
+    bound = _bound(call, grant, asked)
     start = cursors.unseal(call.services.cursor_key, bound, asked.cursor) if asked.cursor is not None else None
     limit = _least(asked.limit, caps.max_results)
     page = await _fetch(call, grant, asked, await _vector(call, asked), limit + 1, start)
     head = page.found[:limit]
-    kept = call.access.confirm(grant, [found.row for found in head], principal=principal)
+    kept = call.access.confirm(grant, [found.row for found in head])
     items, taken = _within(head, {row.id: verdict for row, verdict in kept}, caps.max_chars)
-    grant.note(shown=len(items))
+    _note(grant, [item.row for item in items])
     sealed = None
     if taken < len(page.found):
         last = head[taken - 1].row
@@ -101,12 +97,11 @@ async def recall(
     return Answer(tuple(items), page.total, sealed, page.incomplete)
 
 
-async def passages(
-    call: Call, grant: Grant[MemoryScope], asked: Recall, max_tokens: int, *, principal: Caller | None = None
-) -> Passages:
+async def passages(call: Call, grant: Grant[MemoryScope], asked: Recall, max_tokens: int) -> Passages:
     """Join the texts of the best rows, whole, with a blank line between two, as far as `max_tokens` reach.
 
-    A first text that is too long is cut. The limit and the cursor of `asked` are left out of account.
+    There are at most `limits.MEMORY_PASSAGES` of them. A first text that is too long is cut.
+    The limit and the cursor of `asked` are left out of account.
 
     Raises:
         Invalid: meaning is asked for where nothing embeds.
@@ -115,6 +110,7 @@ async def passages(
     caps = _limits(call, grant, asked.narrow, preview=False)
     room = _least(_least(max_tokens, caps.max_tokens) * limits.CHARACTERS_PER_TOKEN, caps.max_chars)
     vector = await _vector(call, asked)
+    most = _least(limits.MEMORY_PASSAGES, caps.max_results)
     kept: dict[str, Memory] = {}
     incomplete: tuple[Layer, ...] = ()
     start, full = 0, False
@@ -122,33 +118,41 @@ async def passages(
         page = await _fetch(call, grant, asked, vector, limits.PAGE, start)
         start, incomplete = start + len(page.found), page.incomplete
         full = len(page.found) < limits.PAGE
-        for row, _ in call.access.confirm(grant, [found.row for found in page.found], principal=principal):
+        for row, _ in call.access.confirm(grant, [found.row for found in page.found]):
             if row.id in kept:  # a row that was written meanwhile has moved this one
                 continue
             text = row.text if kept else row.text[:room]
             room -= len(text) + (len(BETWEEN) if kept else 0)
-            if room < 0 or len(kept) == caps.max_results:
+            if room < 0 or len(kept) == most:
                 full = True
                 break
             kept[row.id] = replace(row, text=text)
-    grant.note(shown=len(kept))
+    _note(grant, [*kept.values()])
     return Passages(BETWEEN.join(row.text for row in kept.values()), tuple(kept.values()), incomplete)
 
 
 async def one(
-    call: Call, grant: Grant[MemoryScope], memory_id: str, *, principal: Caller | None = None, preview: bool = False
+    call: Call, grant: Grant[MemoryScope], memory_id: str, narrow: Narrow = EVERYTHING, *, preview: bool = False
 ) -> Item:
-    """The one row of what was planned that has this id, as `recall` would show it.
+    """The one row of what was planned that has this id and is asked for, as `recall` would show it.
 
     Raises:
         NotFound: there is none.
         TooManyRequests: the connection is over its requests a minute.
     """
-    caps = _limits(call, grant, EVERYTHING, preview=preview)
-    rows = await call.read(fetch, grant, [memory_id])
-    for row, verdict in call.access.confirm(grant, rows, principal=principal):
+    _limits(call, grant, narrow, preview=preview)
+    rows = await call.read(fetch, grant, [memory_id], narrow)
+    for row, verdict in call.access.confirm(grant, rows):
+        _note(grant, [row])
+        caps = NO_LIMITS if preview else strictest(covering(grant.target.grants, row.project_id))
         return Item(replace(row, text=row.text[: caps.max_chars]), 0.0, verdict)
+    _note(grant, [])
     raise NotFound
+
+
+def _note(grant: Grant[MemoryScope], shown: Sequence[Memory]) -> None:
+    """Which rows an answer shows: how many, and a digest of their ids in order."""
+    grant.note(count=len(shown), digest=hashlib.sha256("\n".join(row.id for row in shown).encode()).hexdigest())
 
 
 def _limits(call: Call, grant: Grant[MemoryScope], narrow: Narrow, *, preview: bool) -> GrantLimits:
@@ -216,9 +220,8 @@ def _within(found: Sequence[Found], kept: Mapping[str, Verdict], most: int | Non
     return items, len(found)
 
 
-def _bound(call: Call, grant: Grant[MemoryScope], asked: Recall, principal: Caller | None) -> bytes:
-    caller, narrow = call.session.caller, asdict(asked.narrow)
-    seen_by = str((principal or caller).uid)
+def _bound(call: Call, grant: Grant[MemoryScope], asked: Recall) -> bytes:
+    caller, narrow, seen_by = call.session.caller, asdict(asked.narrow), str(grant.target.principal.uid)
     return cursors.binding(
         str(caller.uid), caller.org_id, seen_by, grant.action, grant.target.binding, narrow, asked.query, asked.mode, asked.limit
     )

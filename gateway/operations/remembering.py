@@ -8,13 +8,14 @@ from datetime import datetime
 
 from gateway import limits
 from gateway.errors import Invalid, NotFound
+from gateway.model.grant import Grant
 from gateway.model.ids import new_id
 from gateway.model.memory import LAYERS, TIERS, Layer, LayerFields, Memory, Source, Vector
 from gateway.model.records import Agent
 from gateway.model.strictest import Said, derive, widens
 from gateway.operations.call import Call
 from gateway.operations.fields import Fields
-from gateway.operations.grant_limits import covering, granted, strictest, take
+from gateway.operations.grant_limits import strictest, take, writable
 from gateway.operations.memory_agent import named_agent
 from gateway.operations.memory_fields import (
     did,
@@ -68,7 +69,7 @@ async def remember(call: Call) -> Reply:
     grant = call.access.authorize(call.session, "memory.remember", row)
     if old is not None and widens(old, row):
         call.access.authorize(call.session, "memory.widen", old)
-    vectors = await _vectors(call, row)
+    vectors = await _vectors(call, grant, row, supersedes=old, sources=sources, max_per_day=most)
     made = await call.write(memories.add, grant, row, supersedes=old, sources=sources, vectors=vectors, max_per_day=most)
     return Reply({"memory": memory_object(made, call.session.caller)}, 201)
 
@@ -184,14 +185,26 @@ def _derived(row: Memory, written: Written, sources: Sequence[Memory], own: Sour
 def _quota(call: Call, row: Memory) -> int | None:
     """Count the request, and return how many rows the connection may write a day."""
     connection_id = call.session.caller.id
-    caps = strictest(covering(granted(call, connection_id, "remember"), row.project_id))
+    caps = strictest(writable(call, connection_id, row))
     take(call, connection_id, caps)
     return caps.max_per_day
 
 
-async def _vectors(call: Call, row: Memory) -> Sequence[Vector]:
+async def _vectors(
+    call: Call,
+    grant: Grant[Memory],
+    row: Memory,
+    *,
+    supersedes: Memory | None,
+    sources: Sequence[Memory],
+    max_per_day: int | None,
+) -> Sequence[Vector]:
+    """The vectors of a row, made only when nothing says no to it: they cost seconds. The transaction decides once more."""
     embedder = call.services.embedder
-    return (await embedder.embed([row.text]))[0] if embedder is not None else ()
+    if embedder is None:
+        return ()
+    await call.read(memories.refuse, grant, row, supersedes=supersedes, sources=sources, max_per_day=max_per_day)
+    return (await embedder.embed([row.text]))[0]
 
 
 OPERATIONS: tuple[Operation, ...] = (

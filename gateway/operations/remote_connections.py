@@ -63,7 +63,7 @@ async def get(call: Call) -> Reply:
 
 
 async def suspend(call: Call) -> Reply:
-    """Stop a connection for a while: its credential, its conversations and its grants count for nothing meanwhile."""
+    """Stop a connection for a while: its credential and its grants count for nothing meanwhile, its conversations end."""
     return await _set_status(call, "remote_connection.suspend", "suspended")
 
 
@@ -78,7 +78,7 @@ async def revoke(call: Call) -> Reply:
 
 
 async def rotate_credential(call: Call) -> Reply:
-    """Replace the credential; the one before it has ended when this answers."""
+    """Replace the credential; the one before it and the conversations have ended when this answers."""
     connection = named_connection(call, call.path["id"])
     grant = call.access.authorize(call.session, "remote_connection.rotate_credential", connection)
     secret, key = _key(call, grant.target)
@@ -157,7 +157,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "remote_connection.suspend",
         "POST",
         "/v1/connections/{id}/suspend",
-        "Suspend a remote connection: it reaches nothing until it is resumed.",
+        "Suspend a remote connection: it reaches nothing until it is resumed, and its conversations end.",
         suspend,
         actions=("remote_connection.suspend",),
         strict=True,
@@ -184,7 +184,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "remote_connection.rotate_credential",
         "POST",
         "/v1/connections/{id}/credential",
-        "End the credential of a remote connection and make a new one, which is shown once.",
+        "End the credential of a remote connection and its conversations; the new credential is shown once.",
         rotate_credential,
         actions=("remote_connection.rotate_credential",),
         strict=True,

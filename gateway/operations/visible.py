@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gateway import limits
 from gateway.model.caller import Caller
+from gateway.model.condition import all_of
 from gateway.model.coverage import failed_clause
 from gateway.model.decision import Verdict
 from gateway.model.grant import Grant
 from gateway.model.memory import MEMORY_ACTIONS, Memory, MemoryAction, MemoryScope, RemoteConnection
 from gateway.operations.call import Call, path_id
+from gateway.operations.memory_reads import read_cursor
 from gateway.operations.memory_shapes import memory_object, page_object
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.recall import Recall, one, recall
 from gateway.operations.remote_connections import named_connection
 from gateway.store import memory_rows
 
-LISTED = 50
 #: What the policy of a grant is called, before the id of the grant.
 GRANT = "grant/"
 
@@ -24,26 +27,26 @@ async def list_visible(call: Call) -> Reply:
     """The rows that a connection sees, each with what lets it: found and decided as for the connection itself."""
     query = call.query
     action = query.optional_choice("action", MEMORY_ACTIONS, "search")
-    limit = query.count("limit", least=1, most=limits.PAGE, default=LISTED)
-    cursor = query.optional_text("cursor", longest=limits.TEXT_CHARACTERS)
+    limit = query.count("limit", least=1, most=limits.PAGE, default=limits.MEMORIES_LISTED_DEFAULT)
+    cursor = read_cursor(query)
     connection = _previewed(call)
     scope = _as_connection(call, connection, action)
     asked = Recall(limit=limit, cursor=cursor)
-    page = await recall(call, scope, asked, principal=_principal(connection), preview=True)
-    asker = call.session.caller
-    items = [memory_object(item.row, asker) | _because(item.verdict) for item in page.items]
-    return Reply({**page_object(page, asker), "items": items})
+    page = await recall(call, scope, asked, preview=True)
+    shown = page_object(replace(page, items=()), call.session.caller)
+    items = [memory_object(item.row, call.session.caller) | _because(item.verdict) for item in page.items]
+    return Reply({**shown, "items": items})
 
 
 async def explain(call: Call) -> Reply:
     """Whether a connection sees one row. The query and the decision say that; the clause only says it in words."""
     action = call.query.optional_choice("action", MEMORY_ACTIONS, "read")
     connection = _previewed(call)
-    own = call.access.plan(call.session, "memory.read", call.agent(connection.agent_id), live=False)
+    own = call.access.plan(call.session, "memory.read", call.agent_or_former(connection.agent_id), live=False)
     row = (await one(call, own, path_id(call, "memory_id"))).row
     scope = _as_connection(call, connection, action)
     found = await call.read(memory_rows.fetch, scope, [row.id])
-    for _, verdict in call.access.confirm(scope, found, principal=_principal(connection)):
+    for _, verdict in call.access.confirm(scope, found):
         return Reply({"visible": True, **_because(verdict), "failed_clause": None})
     grants = call.state.grants_of(connection.org_id, connection.id)
     clause = failed_clause(connection, grants, row, action, call.now)
@@ -57,8 +60,11 @@ def _previewed(call: Call) -> RemoteConnection:
 
 
 def _as_connection(call: Call, connection: RemoteConnection, action: MemoryAction) -> Grant[MemoryScope]:
-    agent = call.agent(connection.agent_id)
-    return call.access.plan(call.session, f"memory.{action}", agent, principal=_principal(connection))
+    """What the connection may have, of what the caller may read: a preview shows nobody more than they would see anyway."""
+    agent = call.agent_or_former(connection.agent_id)
+    own = call.access.plan(call.session, "memory.read", agent).target
+    grant = call.access.plan(call.session, f"memory.{action}", agent, principal=_principal(connection))
+    return replace(grant, target=replace(grant.target, policy=all_of(grant.target.policy, own.floor, own.policy)))
 
 
 def _principal(connection: RemoteConnection) -> Caller:

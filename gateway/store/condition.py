@@ -39,7 +39,8 @@ class Column:
     """Where an attribute is kept.
 
     A `set` is a VARCHAR[], never NULL. `given` and `past` are booleans made of a column: that it is not NULL, and that it
-    holds a time which has come. Only with `optional` may a text or a number be NULL.
+    holds a time which has come. Only with `optional` may a text or a number be NULL. A `Memory` has no number yet; policies
+    may compare Longs.
     """
 
     name: str
@@ -89,9 +90,9 @@ def filled(
     return placed(sql, text), (*params, *more)
 
 
-def placed(sql: str, where: str) -> str:
-    """A statement with an SQL condition in place of its `{where}`."""
-    return sql.replace("{where}", where)
+def placed(sql: str, text: str, place: str = "where") -> str:
+    """A statement with a part of SQL in its place: the condition in that of `{where}`, or another constant in its own."""
+    return sql.replace(f"{{{place}}}", text)
 
 
 class _Rendering:

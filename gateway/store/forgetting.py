@@ -55,8 +55,9 @@ class Selection:
 class Receipt:
     """What was forgotten, or would be.
 
-    `connections` are those that were followed. `counts` are rows a layer and a table of parts, `total` those of the layers.
-    From `suppressed` nothing is stored again.
+    `depth` is how deep: an erasure that removes nothing leaves the file as it is, and is none. `connections` are those that
+    were followed. `counts` are rows a layer and a table of parts, `total` those of the layers. From `suppressed` nothing is
+    stored again.
     """
 
     dry_run: bool
@@ -77,7 +78,8 @@ def preview(rows: Rows, grant: Grant[Agent], selection: Selection, depth: Depth)
 def forget(tx: Tx, grant: Grant[Agent], selection: Selection, depth: Depth) -> Receipt:
     """Hide or delete what is selected with everything derived from it, and keep out what its connections would bring.
 
-    *erase* deletes here; the bytes are gone when the store has been rewritten. A second time finds nothing.
+    *erase* deletes here; the bytes are gone when the store has been rewritten, as the receipt then asks for. A second time
+    finds nothing.
     """
     agent, found = grant.target, _found(tx, grant.target, selection, depth)
     if depth == "hide":
@@ -85,9 +87,9 @@ def forget(tx: Tx, grant: Grant[Agent], selection: Selection, depth: Depth) -> R
     else:
         remove(tx, found.ids)
         tx.run(DELETE_COUNTERS, agent.org_id, found.connections)
-    _suppress(tx, grant, found.connections)
+    tx.run(SUPPRESS, agent.org_id, found.connections, grant.now, grant.caller.id)
     receipt = _receipt(grant, depth, found, dry_run=False)
-    about = {"by": selection.by, "depth": depth, "connections": list(found.connections), "counts": dict(receipt.counts)}
+    about = {"by": selection.by, "depth": receipt.depth, "connections": list(found.connections), "counts": dict(receipt.counts)}
     tx.append(grant.audit("memory.forgotten", about))
     return receipt
 
@@ -132,24 +134,10 @@ def _followed(rows: Rows, agent: Agent, selection: Selection) -> tuple[str, ...]
     return tuple(sorted(followed))
 
 
-def _suppress(tx: Tx, grant: Grant[Agent], connections: tuple[str, ...]) -> None:
-    if not connections:
-        return
-    org_id, state = grant.target.org_id, tx.state
-    tx.run(SUPPRESS, org_id, connections, grant.now, grant.caller.id)
-
-    def publish() -> None:
-        for connection_id in connections:
-            if (org_id, connection_id) not in state.suppressed:
-                state.suppress(org_id, connection_id)
-
-    tx.after_commit(publish)
-
-
 def _receipt(grant: Grant[Agent], depth: Depth, found: _Found, *, dry_run: bool) -> Receipt:
     return Receipt(
         dry_run=dry_run,
-        depth=depth,
+        depth="delete" if depth == "erase" and not any(found.counts.values()) else depth,
         connections=found.connections,
         counts=found.counts,
         total=sum(found.counts[layer] for layer in LAYERS),

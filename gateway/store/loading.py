@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from gateway.model.memory import GrantLimits, MemoryGrant, RemoteConnection
+from gateway.model.memory import TEMPLATE_VERSION, GrantLimits, MemoryGrant, RemoteConnection
 from gateway.model.number import parse_exactly
 from gateway.model.org_policy import OrgPolicy, PolicyVersion
 from gateway.model.records import (
@@ -24,6 +24,7 @@ from gateway.model.records import (
     PlatformTemplate,
 )
 from gateway.model.rules import parse_rules
+from gateway.store.faults import StoreRefused
 from gateway.store.rows import Rows
 from gateway.store.state import State
 
@@ -42,10 +43,10 @@ CONNECTIONS = "SELECT id, org_id, app_id, user_id, status, template_id, claimed_
 PEERS = """SELECT id, org_id, peer_type, peer_ref, display_name, connection_id, status, pause_reading, pause_learning,
   pause_until, created_at FROM peers"""
 OBSERVERS = "SELECT peer_id, agent_id, added_by, added_at, expires_at FROM observers ORDER BY peer_id, agent_id"
-REMOTE_CONNECTIONS = "SELECT id, org_id, agent_id, peer_did, name, status, replaces, created_at FROM remote_connections"
+REMOTE_CONNECTIONS = """SELECT id, org_id, agent_id, peer_did, name, status, replaces, created_at, generation
+  FROM remote_connections"""
 MEMORY_GRANTS = """SELECT id, org_id, connection_id, actions, project_id, tags, tags_match, classifications, provenance,
   expires_at, limits, template_version, created_by, created_at, revoked_at FROM memory_grants ORDER BY created_at, id"""
-SUPPRESSED = "SELECT org_id, connection_id FROM memory_suppressions"
 ORG_POLICIES = "SELECT id, org_id, name, description, created_by, created_at, updated_at, version FROM org_policies"
 POLICY_VERSIONS = """SELECT policy_id, number, previous, cedar_text, mode, enforced, written_by, created_at
   FROM org_policy_versions ORDER BY policy_id, number"""
@@ -54,7 +55,11 @@ REMOVED = "SELECT peer_id, agent_id FROM removed_observers"
 
 
 def load_state(rows: Rows, state: State) -> None:
-    """Fill an empty state from the tables."""
+    """Fill an empty state from the tables.
+
+    Raises:
+        StoreRefused: a grant is of a kind that this gateway does not know.
+    """
     for org_id, name, settings, created_at in rows.all(ORGS):
         state.put_org(Org(org_id, name, settings_of(settings), created_at))
     for row in rows.all(HUMANS):
@@ -81,8 +86,6 @@ def load_state(rows: Rows, state: State) -> None:
         state.put_remote_connection(RemoteConnection(*row))
     for row in rows.all(MEMORY_GRANTS):
         state.put_memory_grant(_memory_grant(row))
-    for org_id, connection_id in rows.all(SUPPRESSED):
-        state.suppress(org_id, connection_id)
     steps = {(row[0], row[1]): PolicyVersion(*row) for row in rows.all(POLICY_VERSIONS)}
     for *about, number in rows.all(ORG_POLICIES):
         current = steps[about[0], number]
@@ -131,11 +134,22 @@ def _agent(row: tuple[Any, ...]) -> Agent:
 
 
 def _memory_grant(row: tuple[Any, ...]) -> MemoryGrant:
+    """A grant as it is stored.
+
+    Raises:
+        StoreRefused: another way of turning grants into policies made it, and here it could come to allow something else.
+    """
     cells = list(row)
     for place in (3, 5, 7):
         cells[place] = tuple(json.loads(row[place]))
     cells[10] = GrantLimits(**json.loads(row[10]))
-    return MemoryGrant(*cells)
+    grant = MemoryGrant(*cells)
+    if grant.template_version != TEMPLATE_VERSION:
+        raise StoreRefused(
+            f"the grant {grant.id} was made by version {grant.template_version} of its template, and this gateway knows version"
+            f" {TEMPLATE_VERSION}: open the data directory with the gateway that made it, and revoke or make it anew there"
+        )
+    return grant
 
 
 def _peer(row: tuple[Any, ...]) -> Peer:

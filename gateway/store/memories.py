@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from graphlib import TopologicalSorter
 
 from gateway.errors import Conflict, NotFound, Stale, TooManyRequests
@@ -67,13 +67,9 @@ def add(
         TooManyRequests: the connection has written as many today as it may.
     """
     # What can say no comes before the first change: the other writes of the same commit do not have to be done again.
-    before = [*sources, *([supersedes] if supersedes is not None else [])]
-    _refuse_changed(tx, row, before)
-    if sources:
-        refuse_wider(sources, row)
-    _refuse_conflict(tx, row, supersedes, sources)
+    refuse(tx, grant, row, supersedes=supersedes, sources=sources, max_per_day=max_per_day)
     if grant.caller.type == "Connection":
-        _count(tx, row.org_id, grant.caller.id, grant.now, max_per_day)
+        tx.run(COUNT, row.org_id, grant.caller.id, _day(grant.now).isoformat())
     _insert(tx, row, vectors)
     if supersedes is not None:
         tx.run(SUPERSEDE, supersedes.id, row.id)
@@ -81,6 +77,29 @@ def add(
     links = {"derived_from": list(row.derived_from), "supersedes": supersedes.id if supersedes is not None else None}
     tx.append(grant.audit("memory.added", {**about, **links}))
     return row
+
+
+def refuse(
+    rows: Rows,
+    grant: Grant[Memory],
+    row: Memory,
+    *,
+    supersedes: Memory | None = None,
+    sources: Sequence[Memory] = (),
+    max_per_day: int | None = None,
+) -> None:
+    """Say no to a memory that `add` would refuse now. It changes nothing: it is asked before the vectors are made, too.
+
+    Raises:
+        NotFound, Stale, Invalid, Conflict, TooManyRequests: as `add`.
+    """
+    before = [*sources, *([supersedes] if supersedes is not None else [])]
+    _refuse_changed(rows, row, before)
+    if sources:
+        refuse_wider(sources, row)
+    _refuse_conflict(rows, row, supersedes, sources)
+    if grant.caller.type == "Connection" and max_per_day is not None:
+        _refuse_over(rows, row.org_id, grant.caller.id, grant.now, max_per_day)
 
 
 def retag(tx: Tx, grant: Grant[Memory], after: Labels) -> tuple[Memory, Memory]:
@@ -152,34 +171,37 @@ def _find(rows: Rows, near: Memory, ids: Iterable[str]) -> list[Memory]:
     return read_where(rows, FOUND, (near.org_id, near.agent_id, list(ids)))
 
 
-def _refuse_changed(tx: Tx, row: Memory, decided: Sequence[Memory]) -> None:
+def _refuse_changed(rows: Rows, row: Memory, decided: Sequence[Memory]) -> None:
     if not decided:
         return
-    found = {each.id: each for each in _find(tx, row, [each.id for each in decided])}
+    found = {each.id: each for each in _find(rows, row, [each.id for each in decided])}
     if any(each.id not in found for each in decided):
         raise NotFound
     if any(found[each.id] != each for each in decided):
         raise Stale
 
 
-def _refuse_conflict(tx: Tx, row: Memory, supersedes: Memory | None, sources: Sequence[Memory]) -> None:
+def _refuse_conflict(rows: Rows, row: Memory, supersedes: Memory | None, sources: Sequence[Memory]) -> None:
     if supersedes is not None and supersedes.superseded_by is not None:
         raise Conflict("this memory was superseded already: supersede the one that is current")
     if any(source.retracted_at is not None for source in sources):
         raise Conflict("a memory that was retracted cannot be derived from")
     # Asked of the table and not of the state: the state is what was committed before this transaction.
-    if row.sources and tx.value(SUPPRESSED, row.org_id, row.sources):
+    if row.sources and rows.value(SUPPRESSED, row.org_id, row.sources):
         raise Conflict("what came over this connection was forgotten, and nothing that does is stored again")
 
 
-def _count(tx: Tx, org_id: str, connection_id: str, now: datetime, max_per_day: int | None) -> None:
-    day = now.astimezone(UTC).date()
-    written = tx.value(WRITTEN, org_id, connection_id, day.isoformat()) or 0
-    if max_per_day is not None and written >= max_per_day:
+def _refuse_over(rows: Rows, org_id: str, connection_id: str, now: datetime, max_per_day: int) -> None:
+    day = _day(now)
+    written = rows.value(WRITTEN, org_id, connection_id, day.isoformat()) or 0
+    if written >= max_per_day:
         midnight = datetime.combine(day + timedelta(days=1), time(), UTC)
         wait = max(1, -((now - midnight) // timedelta(seconds=1)))
         raise TooManyRequests(f"`max_per_day` is {max_per_day}, and as many were written today", retry_after=wait)
-    tx.run(COUNT, org_id, connection_id, day.isoformat())
+
+
+def _day(now: datetime) -> date:
+    return now.astimezone(UTC).date()
 
 
 def _insert(tx: Tx, row: Memory, vectors: Sequence[Vector]) -> None:

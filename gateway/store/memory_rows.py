@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from gateway.model.condition import all_of
 from gateway.model.grant import Grant
-from gateway.model.memory import LayerFields, Memory, MemoryScope, Source
+from gateway.model.memory import EVERYTHING, LayerFields, Memory, MemoryScope, Narrow, Source
+from gateway.model.narrow import narrowed
 from gateway.store.condition import MEMORY, filled, placed
 from gateway.store.rows import Row, Rows
 
@@ -27,10 +28,10 @@ READ = """WITH chosen AS MATERIALIZED (
 BY_IDS = READ.replace("{where}", "id = ANY($1::VARCHAR[]) AND {where}")
 
 
-def fetch(rows: Rows, grant: Grant[MemoryScope], ids: Sequence[str]) -> list[Memory]:
-    """The rows of these ids that are in the granted scope, in the order of the ids; the others are left out."""
+def fetch(rows: Rows, grant: Grant[MemoryScope], ids: Sequence[str], narrow: Narrow = EVERYTHING) -> list[Memory]:
+    """The rows of these ids that are in the granted scope and asked for, in the order of the ids; the others are left out."""
     scope = grant.target
-    sql, params = filled(BY_IDS, all_of(scope.floor, scope.policy), MEMORY, grant.now, list(ids))
+    sql, params = filled(BY_IDS, all_of(scope.floor, scope.policy, narrowed(narrow)), MEMORY, grant.now, list(ids))
     found = {row[0]: row for row in rows.all(sql, *params)}
     return [_memory(found[memory_id]) for memory_id in ids if memory_id in found]
 

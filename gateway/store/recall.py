@@ -13,19 +13,21 @@ from gateway.model.condition import all_of
 from gateway.model.grant import Grant
 from gateway.model.memory import LAYERS, Found, Layer, MemoryScope, Narrow, Page, Vector
 from gateway.model.narrow import narrowed
-from gateway.store.condition import MEMORY, filled
+from gateway.store.condition import MEMORY, filled, placed
 from gateway.store.memory_rows import fetch
 from gateway.store.rows import Row, Rows
 from gateway.store.words import terms
-
-COUNT = "SELECT count(*) FROM memories WHERE {where}"
 
 # A page is one statement, and has a row with the total also when there is nothing on it.
 LIST = """WITH visible AS MATERIALIZED (SELECT id, created_at FROM memories WHERE {where}),
   page AS (SELECT id, created_at FROM visible ORDER BY created_at DESC, id LIMIT $1)
   SELECT t.total, page.id, 0.0 FROM (SELECT count(*) AS total FROM visible) t LEFT JOIN page ON TRUE
   ORDER BY page.created_at DESC, page.id"""
-LIST_AFTER = LIST.replace("FROM visible ORDER", "FROM visible WHERE created_at < $2 OR (created_at = $2 AND id > $3) ORDER")
+LIST_AFTER = """WITH visible AS MATERIALIZED (SELECT id, created_at FROM memories WHERE {where}),
+  page AS (SELECT id, created_at FROM visible WHERE created_at < $2 OR (created_at = $2 AND id > $3)
+    ORDER BY created_at DESC, id LIMIT $1)
+  SELECT t.total, page.id, 0.0 FROM (SELECT count(*) AS total FROM visible) t LEFT JOIN page ON TRUE
+  ORDER BY page.created_at DESC, page.id"""
 
 #: The rows of `visible` that hold one of the tokens $4, with their points: BM25 (k1 1.2, b 0.75) in billionths, as whole
 #: numbers, because the sum of floating-point numbers depends on their order. `tokens` are those of the agent $1.
@@ -37,17 +39,22 @@ SCORED = """stats AS (SELECT CAST(count(*) AS DOUBLE PRECISION) AS n, CAST(sum(w
   scored AS (SELECT id, created_at, sum(CAST(round(1e9 * ln(1 + (n - df + 0.5) / (df + 0.5))
       * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * words / mean))) AS BIGINT)) AS points
     FROM hits CROSS JOIN stats GROUP BY id, created_at)"""
-KEYWORD = """WITH visible AS MATERIALIZED (SELECT id, created_at, words FROM memories WHERE {where}),
+KEYWORD = placed(
+    """WITH visible AS MATERIALIZED (SELECT id, created_at, words FROM memories WHERE {where}),
   {scored},
   page AS (SELECT id, created_at, points FROM scored ORDER BY points DESC, created_at DESC, id LIMIT $2 OFFSET $3)
   SELECT t.total, page.id, page.points / 1e9 FROM (SELECT count(*) AS total FROM scored) t LEFT JOIN page ON TRUE
-  ORDER BY page.points DESC, page.created_at DESC, page.id""".replace("{scored}", SCORED)
+  ORDER BY page.points DESC, page.created_at DESC, page.id""",
+    SCORED,
+    "scored",
+)
 
 #: Every row of `visible`, by its best piece of the model $6 against the vector $5 and by its words. A row without a piece is
 #: last, and names its layer in `lacking`. The cosine of a vector without a direction is 0. Which pieces they are is found
 #: first, because reading the vectors of all is what takes the time. Vectors of fixed length, their cosine and `rowid` are
 #: DuckDB's own; nothing else in here is.
-RANKED = """WITH visible AS MATERIALIZED (SELECT id, layer, created_at, words FROM memories WHERE {where}),
+RANKED = placed(
+    """WITH visible AS MATERIALIZED (SELECT id, layer, created_at, words FROM memories WHERE {where}),
   pieces AS MATERIALIZED (SELECT p.rowid AS place FROM memory_vectors p JOIN visible v ON v.id = p.memory_id
     WHERE p.agent_id = $1 AND p.model = $6),
   likeness AS (SELECT memory_id,
@@ -63,13 +70,10 @@ RANKED = """WITH visible AS MATERIALIZED (SELECT id, layer, created_at, words FR
   page AS (SELECT id, created_at, cosine, score FROM fused ORDER BY score DESC, created_at DESC, id LIMIT $2 OFFSET $3)
   SELECT t.total, t.lacking, page.id, page.score, coalesce(page.cosine, -1)
   FROM (SELECT count(*) AS total, array_agg(DISTINCT layer) FILTER (WHERE cosine IS NULL) AS lacking FROM fused) t
-  LEFT JOIN page ON TRUE ORDER BY page.score DESC, page.created_at DESC, page.id""".replace("{scored}", SCORED)
-
-
-def count(rows: Rows, grant: Grant[MemoryScope], narrow: Narrow) -> int:
-    """How many rows there are for this caller and request."""
-    [(total,)] = _visible(rows, grant, narrow, COUNT)
-    return int(total)
+  LEFT JOIN page ON TRUE ORDER BY page.score DESC, page.created_at DESC, page.id""",
+    SCORED,
+    "scored",
+)
 
 
 def list_rows(

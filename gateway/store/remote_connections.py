@@ -14,9 +14,12 @@ from gateway.store.credentials import end_credentials, insert_credential
 from gateway.store.rows import Tx
 from gateway.store.state import State
 
-INSERT = """INSERT INTO remote_connections (id, org_id, agent_id, peer_did, name, status, replaces, created_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"""
-SET_STATUS = "UPDATE remote_connections SET status = $3 WHERE org_id = $1 AND id = $2"
+INSERT = """INSERT INTO remote_connections (id, org_id, agent_id, peer_did, name, status, replaces, created_at, generation)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"""
+UPDATE = "UPDATE remote_connections SET status = $3, generation = $4 WHERE org_id = $1 AND id = $2"
+#: What came over the connection that is replaced was forgotten: nothing comes in by its new name either.
+SUPPRESS_AS = """INSERT INTO memory_suppressions (org_id, connection_id, "at", by_id)
+  SELECT org_id, $3::VARCHAR, $4::TIMESTAMP, $5::VARCHAR FROM memory_suppressions WHERE org_id = $1 AND connection_id = $2"""
 #: By organisation too: another one may have a connection of the same id.
 END_CREDENTIALS = "DELETE FROM credentials WHERE principal_type = 'Connection' AND org_id = $1 AND principal_id = $2"
 
@@ -32,7 +35,7 @@ def listed(state: State, grant: Grant[Agent]) -> list[RemoteConnection]:
 
 
 def create(tx: Tx, grant: Grant[Agent], connection: RemoteConnection, key: Credential) -> None:
-    """Add a connection and its credential; the one that it replaces is revoked with it.
+    """Add a connection and its credential; the one that it replaces is revoked with it, and stays forgotten if it was.
 
     Raises:
         Conflict: the organisation has a connection of this id.
@@ -45,12 +48,13 @@ def create(tx: Tx, grant: Grant[Agent], connection: RemoteConnection, key: Crede
     if (c.org_id, c.id) in tx.state.remote_connections:
         raise Conflict("`id` is the id of another connection of this organisation")
     older = _replaced(tx.state, c)
-    tx.run(INSERT, c.id, c.org_id, c.agent_id, c.peer_did, c.name, c.status, c.replaces, c.created_at)
+    tx.run(INSERT, c.id, c.org_id, c.agent_id, c.peer_did, c.name, c.status, c.replaces, c.created_at, c.generation)
     tx.after_commit(lambda: tx.state.put_remote_connection(connection))
     insert_credential(tx, key)
     about = {"connection_id": c.id, "agent_id": c.agent_id, "replaces": c.replaces}
     tx.append(grant.audit("remote_connection.created", about, resource=EntityUid("Connection", c.id)))
     if older is not None:
+        tx.run(SUPPRESS_AS, c.org_id, older.id, c.id, grant.now, grant.caller.id)
         _put(tx, grant, older, "revoked")
 
 
@@ -67,7 +71,7 @@ def set_status(tx: Tx, grant: Grant[RemoteConnection], status: ConnectionStatus)
 
 
 def rotate_credential(tx: Tx, grant: Grant[RemoteConnection], key: Credential) -> RemoteConnection:
-    """Replace the credential of the granted connection; the one before it is refused from now on.
+    """Replace the credential of the granted connection; the one before it and its conversations are refused from now on.
 
     Raises:
         Conflict: the connection is revoked.
@@ -77,8 +81,10 @@ def rotate_credential(tx: Tx, grant: Grant[RemoteConnection], key: Credential) -
         raise Conflict(STAYS_REVOKED)
     _end_credentials(tx, connection)
     insert_credential(tx, key)
+    changed = replace(connection, generation=connection.generation + 1)
+    _save(tx, changed)
     tx.append(grant.audit("remote_connection.credential_rotated", {"connection_id": connection.id}))
-    return connection
+    return changed
 
 
 def open_conversation(tx: Tx, grant: Grant[RemoteConnection]) -> None:
@@ -118,17 +124,25 @@ def _replaced(state: State, connection: RemoteConnection) -> RemoteConnection | 
 
 
 def _put(tx: Tx, grant: Grant[Any], connection: RemoteConnection, status: ConnectionStatus) -> RemoteConnection:
-    """Write a status; nothing is written when it is that already. A revoked connection has no credential."""
+    """Write a status; nothing is written when it is that already. A revoked connection has no credential.
+
+    Conversations end with a suspension too, and stay so: what was opened before it is no part of what is resumed.
+    """
     if connection.status == status:
         return connection
-    changed = replace(connection, status=status)
-    tx.run(SET_STATUS, changed.org_id, changed.id, status)
-    tx.after_commit(lambda: tx.state.put_remote_connection(changed))
+    changed = replace(connection, status=status, generation=connection.generation + (status != "active"))
+    _save(tx, changed)
     if status == "revoked":
         _end_credentials(tx, changed)
     about = {"connection_id": changed.id}
     tx.append(grant.audit(f"remote_connection.{EVENTS[status]}", about, resource=EntityUid("Connection", changed.id)))
     return changed
+
+
+def _save(tx: Tx, connection: RemoteConnection) -> None:
+    """Write a connection as it is now, and publish it after the commit."""
+    tx.run(UPDATE, connection.org_id, connection.id, connection.status, connection.generation)
+    tx.after_commit(lambda: tx.state.put_remote_connection(connection))
 
 
 def _end_credentials(tx: Tx, connection: RemoteConnection) -> None:

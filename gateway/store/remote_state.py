@@ -1,4 +1,4 @@
-"""The part of the authorization state about remote agents: their connections, what they are granted, what is suppressed."""
+"""The part of the authorization state about remote agents: their connections, and what they are granted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ class RemoteState:
         self.version = 0
         self.remote_connections: dict[tuple[str, str], RemoteConnection] = {}
         self.memory_grants: dict[str, MemoryGrant] = {}
-        self.suppressed: set[tuple[str, str]] = set()
         self._grants_of: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def remote_connections_of(self, org_id: str, agent_id: str) -> list[RemoteConnection]:
@@ -44,9 +43,4 @@ class RemoteState:
         key = (grant.org_id, grant.connection_id)
         ids = {*self._grants_of.get(key, ()), grant.id}
         self._grants_of[key] = tuple(sorted(ids, key=lambda id_: (self.memory_grants[id_].created_at, id_)))
-        self.version += 1
-
-    def suppress(self, org_id: str, connection_id: str) -> None:
-        """Refuse whatever comes over a connection from now on."""
-        self.suppressed.add((org_id, connection_id))
         self.version += 1

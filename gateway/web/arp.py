@@ -30,9 +30,9 @@ def speaks(path: bytes) -> bool:
 
 
 def refusal(error: GatewayError) -> Answer:
-    """The answer that an error is: `{ok: false, error}`, and mostly a reason.
+    """The answer that an error is: `{ok: false, error, reason}`, without the reason where it would tell one cause from another.
 
-    INVARIANT: nothing in it depends on the request id or on the clock, so that two refusals for one reason are equal.
+    INVARIANT: nothing in its body depends on the request id or on the clock, so that two refusals for one reason are equal.
     """
     word = WORDS.get(error.status, "bad_request" if error.status < 500 else "internal")
     body: dict[str, object] = {"ok": False, "error": word}

@@ -78,13 +78,6 @@ def test_a_conversation_ends_at_its_end(authenticator: Authenticator) -> None:
     refused(authenticator, token.access_token, seconds=120)
 
 
-def test_a_new_credential_of_the_connection_ends_no_conversation(authenticator: Authenticator, people: People) -> None:
-    people.key_for(CONNECTION)
-    token = conversation(authenticator)
-    people.credentials.clear()
-    assert authenticator.authenticate(token, NOW).id == CONNECTION.id
-
-
 def suspended(people: People) -> None:
     people.remote_connections[ORG, CONNECTION.id] = replace(CONNECTION, status="suspended")
 
@@ -128,6 +121,31 @@ def test_a_resumed_connection_has_its_credential_again(authenticator: Authentica
     refused(authenticator, secret)
     people.remote_connections[ORG, CONNECTION.id] = CONNECTION
     assert authenticator.authenticate(secret, NOW).id == CONNECTION.id
+
+
+def connection_raised(people: People) -> None:
+    people.remote_connections[ORG, CONNECTION.id] = replace(CONNECTION, generation=CONNECTION.generation + 1)
+
+
+def agent_raised(people: People) -> None:
+    people.agents[AGENT.id] = replace(AGENT, generation=AGENT.generation + 1)
+
+
+@pytest.mark.parametrize("raised", [connection_raised, agent_raised])
+def test_a_conversation_ends_with_the_generation_of_the_connection_and_with_that_of_its_agent(
+    authenticator: Authenticator, people: People, raised: Callable[[People], None]
+) -> None:
+    secret, _ = people.key_for(CONNECTION)
+    token = conversation(authenticator)
+    raised(people)
+    refused(authenticator, token)
+    assert authenticator.authenticate(conversation_now(authenticator, people), NOW).id == CONNECTION.id
+    assert authenticator.authenticate(secret, NOW).id == CONNECTION.id
+
+
+def conversation_now(authenticator: Authenticator, people: People) -> str:
+    """A conversation over the connection as it is now."""
+    return authenticator.issue_conversation(people.remote_connections[ORG, CONNECTION.id], NOW, 3600).access_token
 
 
 @pytest.mark.parametrize("ending", [agent_inactive, agent_gone])

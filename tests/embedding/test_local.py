@@ -70,3 +70,19 @@ def test_the_event_loop_goes_on_meanwhile() -> None:
 
     assert asyncio.run(run())
     assert "embedding" in " ".join(thread.name for thread in threading.enumerate())
+
+
+def test_a_question_and_a_short_text_do_not_wait_for_a_long_one() -> None:
+    async def run() -> list[bool]:
+        embedder = local_embedder()
+        await embedder.embed_query("warm")
+        long = asyncio.create_task(embedder.embed(["a long text. " * 1_000]))
+        await asyncio.sleep(0)
+        waits = []
+        for short in (embedder.embed_query("a question"), embedder.embed(["a short text"])):
+            await short
+            waits.append(long.done())
+        await long
+        return waits
+
+    assert asyncio.run(run()) == [False, False]

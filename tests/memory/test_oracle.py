@@ -9,6 +9,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import Engines
 from gateway.policy.sets import PolicySets
+from gateway.policy.slice import Slice
 from gateway.store import recall
 from gateway.store.db import Database
 from gateway.store.entities import Compiler, uid_of
@@ -79,16 +81,24 @@ class Trial:
 
         return self.database.read_sync(read)
 
+    @cached_property
+    def slices(self) -> list[tuple[Sequence[Memory], Slice]]:
+        """The rows, some at a time, over a slice that holds all that they name."""
+        engine, compiler = self.world.engine, Compiler(self.world.state)
+        made = []
+        for some in batched([*self.rows.values()], ROWS_AT_ONCE):
+            entities = {entity.uid: entity for row in some for entity in compiler.compile(CONNECTION, row, NOW)[0]}
+            made.append((some, engine.slice(*entities.values())))
+        return made
+
     def by_cedar(self, action: str) -> set[str]:
         """The rows that the engine itself allows the connection, one decision each over a complete slice."""
-        engine, compiler, now = self.world.engine, Compiler(self.world.state), session(CONNECTION).now
-        context = Moments(self.world.state).at(HOME, now).context
-        grants = self.world.state.live_grants(self.connection, now)
+        context = Moments(self.world.state).at(HOME, NOW).context
+        grants = self.world.state.live_grants(self.connection, NOW)
         allowed: set[str] = set()
-        for some in batched([*self.rows.values()], ROWS_AT_ONCE):
-            entities = {entity.uid: entity for row in some for entity in compiler.compile(CONNECTION, row, now)[0]}
+        for some, slice in self.slices:
             queries = [Query(CONNECTION.uid, f"memory.{action}", uid_of(row), context) for row in some]
-            verdicts = engine.decide_all(queries, engine.slice(*entities.values()), grants)
+            verdicts = self.world.engine.decide_all(queries, slice, grants)
             allowed |= {row.id for row, verdict in zip(some, verdicts, strict=True) if verdict.allowed}
         return allowed
 

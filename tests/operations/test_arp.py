@@ -273,6 +273,28 @@ def test_another_kind_of_credential_is_forbidden_whatever_it_asks(bridged: Bridg
         assert refused(other.post("/api/web/chat")) == (403, "forbidden")
 
 
+def test_whoever_is_no_bridge_is_refused_by_the_policy_that_says_so(standing: Bridged) -> None:
+    gateway, headers = standing.gateway, {"X-Request-Id": "no-bridge"}
+    for other in (gateway.owner, standing.agent):
+        for path, body in (("arp/notes.search", standing.body("notes.search", connection_id="none")), ("web/chat", {})):
+            made = other.post(f"/api/{path}", body, headers)
+            assert (refused(made), made.json()["reason"]) == ((403, "forbidden"), "Only the bridge of an agent does this.")
+    rows = gateway.services.database.read_sync(
+        lambda rows: rows.all("SELECT action, outcome, policies FROM log WHERE request_id = 'no-bridge' ORDER BY seq")
+    )
+    assert [row[:2] for row in rows] == [("bridge.serve", "deny"), ("bridge.chat", "deny")] * 2
+    assert all("guardrails/bridge/only_bridges" in row[2] for row in rows)
+
+
+def test_free_text_of_a_bridge_is_decided_about_its_agent(standing: Bridged) -> None:
+    made = standing.bridge.post("/api/web/chat", {}, {"X-Request-Id": "chat"})
+    assert made.status_code == 200
+    rows = standing.gateway.services.database.read_sync(
+        lambda rows: rows.all("SELECT action, outcome, resource_type, resource_id FROM log WHERE request_id = 'chat'")
+    )
+    assert rows == [("bridge.chat", "allow", "Agent", standing.agent.id)]
+
+
 def test_a_bridge_token_is_good_for_nothing_else(standing: Bridged) -> None:
     bridge = standing.bridge
     assert bridge.get("/v1/agents/me").status_code == 403

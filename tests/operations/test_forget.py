@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.wiring import create_data
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import ABSENT, actions, stored
 from tests.operations.memory_acts import DID, allow, connect, listed, raw, refused, remember, search, shared, texts
@@ -81,7 +84,7 @@ def test_nothing_that_was_forgotten_is_seen_and_nothing_brings_it_back(
 ) -> None:
     rows = fill(agent, connection)
     receipt = forget(gateway.owner, agent_id=agent.id, connection_id=connection.id, depth=depth)
-    assert (receipt["depth"], receipt["total"]) == (depth, 5)
+    assert (receipt["depth"], receipt["total"]) == ("hide" if depth == "hide" else "delete", 5)
     for who in (agent, connection):
         assert texts(listed(who)) == ["own tea"]
         for mode in ("keyword", "semantic", "hybrid"):
@@ -192,13 +195,107 @@ def test_only_an_owner_forgets(gateway: Gateway, agent: Client, connection: Clie
     assert texts(listed(agent)) == ["tea"]
 
 
-def test_an_erasure_rewrites_the_store_and_is_in_the_log_without_what_was_erased(
+# -- erased
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Gateway]:
+    """A gateway whose data directory holds one organisation."""
+    create_data(tmp_path / "alone")
+    made = Gateway.__new__(Gateway)
+    made._open(tmp_path / "alone")
+    made.owner = made.org("owner@sample.example")
+    yield made
+    made.close()
+
+
+def file_of(gateway: Gateway) -> int:
+    """Which file the store is: another one once it was rewritten."""
+    return gateway.services.database.files.database.stat().st_ino
+
+
+def test_an_erasure_takes_the_bytes_off_the_disk_and_is_one_entry_of_the_log(alone: Gateway) -> None:
+    agent = alone.agent()
+    connection = connect(alone, agent)
+    allow(alone, connection)
+    row = shared(connection, "MARKER tea", tags=["MARKER"])
+    alone.services.database.checkpoint().result()
+    before = file_of(alone)
+    receipt = forget(alone.owner, agent_id=agent.id, connection_id=connection.id, depth="erase")
+    assert (receipt["depth"], receipt["total"], file_of(alone) != before) == ("erase", 1, True)
+    assert b"MARKER" not in alone.services.database.files.database.read_bytes()
+    assert actions(alone)[-1] == "memory.forgotten"
+    assert stored(alone, "SELECT details FROM log WHERE action = 'memory.forgotten'")[0][0].count('"depth":"erase"') == 1
+    for table in ("log", "slices"):
+        for found in stored(alone, f"SELECT * FROM {table}"):
+            assert "MARKER" not in str(found)
+    assert stored(alone, "SELECT count(*) FROM slices WHERE strpos(body, $1) > 0", row["id"]) == [(0,)]
+
+
+def test_an_erasure_that_finds_nothing_leaves_the_file_and_says_so(alone: Gateway) -> None:
+    agent = alone.agent()
+    connection = connect(alone, agent)
+    before = file_of(alone)
+    for what in ({"project_id": "alpha"}, {"id": ABSENT}, {"connection_id": connection.id}):
+        receipt = forget(alone.owner, agent_id=agent.id, depth="erase", **what)
+        assert (receipt["depth"], receipt["total"], file_of(alone)) == ("delete", 0, before)
+
+
+def test_a_dry_run_of_an_erasure_says_what_would_be_and_rewrites_nothing(alone: Gateway) -> None:
+    agent = alone.agent()
+    shared(agent, "tea")
+    before = file_of(alone)
+    receipt = forget(alone.owner, agent_id=agent.id, project_id="alpha", depth="erase", dry_run=True)
+    assert (receipt["depth"], receipt["total"], file_of(alone)) == ("erase", 1, before)
+
+
+def test_beside_another_organisation_an_erasure_deletes_and_the_file_is_the_operators(
     gateway: Gateway, agent: Client, connection: Client
 ) -> None:
-    row = shared(connection, "MARKER tea", tags=["MARKER"])
-    assert forget(agent, connection_id=connection.id, depth="erase")["total"] == 1
-    assert actions(gateway)[-2:] == ["memory.forgotten", "admin.erased"]
-    for table in ("log", "slices"):
-        for found in stored(gateway, f"SELECT * FROM {table}"):
-            assert "MARKER" not in str(found)
-    assert stored(gateway, "SELECT count(*) FROM slices WHERE strpos(body, $1) > 0", row["id"]) == [(0,)]
+    shared(connection, "tea")
+    before = file_of(gateway)
+    path = f"/v1/connections/{connection.id}/memories"
+    assert done(gateway.owner.delete(path, depth="erase", dry_run="true"), 200)["depth"] == "delete"
+    receipt = done(gateway.owner.delete(path, depth="erase"), 200)
+    assert (receipt["depth"], receipt["total"], file_of(gateway)) == ("delete", 1, before)
+    assert counted(gateway) == [0] * len(TABLES)
+
+
+def test_an_admin_deletes_and_leaves_the_file_to_the_owner(alone: Gateway) -> None:
+    agent, admin = alone.agent(), alone.human("admin")
+    shared(agent, "tea")
+    before = file_of(alone)
+    receipt = forget(admin, agent_id=agent.id, project_id="alpha", depth="erase")
+    assert (receipt["depth"], receipt["total"], file_of(alone)) == ("delete", 1, before)
+
+
+def test_an_agent_never_erases(alone: Gateway) -> None:
+    agent = alone.agent()
+    connection = connect(alone, agent)
+    row, before = shared(agent, "tea"), file_of(alone)
+    path = f"/v1/connections/{connection.id}/memories"
+    answers = [agent.delete(path, depth="erase"), agent.delete(path, depth="erase", dry_run="true")]
+    for what in ({"id": row["id"]}, {"project_id": "alpha"}, {"connection_id": connection.id}, {"source_did": DID}):
+        answers.append(agent.post("/v1/memories/forget", {**what, "depth": "erase"}))
+    assert {(made.status_code, made.json()["detail"]) for made in answers} == {(403, "Only a human does this.")}
+    denied = stored(alone, "SELECT DISTINCT action, principal_type FROM log WHERE outcome = 'deny'")
+    assert (denied, texts(listed(agent)), file_of(alone)) == ([("memory.erase", "Agent")], ["tea"], before)
+
+
+# -- replaced
+
+
+@pytest.mark.parametrize("depth", ["hide", "delete"])
+def test_what_replaces_a_forgotten_connection_is_forgotten_from_its_first_moment(
+    gateway: Gateway, agent: Client, connection: Client, depth: str
+) -> None:
+    forget(agent, connection_id=connection.id, depth=depth)
+    second = connect(gateway, agent, replaces=connection.id)
+    third = connect(gateway, agent, replaces=second.id)
+    beside = connect(gateway, agent)
+    for made, status in ((third, 409), (beside, 201)):
+        allow(gateway, made)
+        assert made.post("/v1/memories", {"text": "tea", "project_id": "alpha"}).status_code == status
+        assert agent.post("/v1/memories", {"text": "tea", "connection_id": made.id}).status_code == status
+    suppressed = stored(gateway, "SELECT connection_id FROM memory_suppressions ORDER BY connection_id")
+    assert suppressed == sorted((made.id,) for made in (connection, second, third))

@@ -209,6 +209,37 @@ def test_a_connection_writes_as_often_a_day_as_its_grant_says(gateway: Gateway, 
     shared(made, "a")
 
 
+def test_a_row_counts_against_the_grants_that_cover_it_as_it_is_stored(gateway: Gateway, agent: Client) -> None:
+    made = connect(gateway, agent)
+    allow(gateway, made, limits={"max_per_day": 2, "requests_per_minute": 3})
+    allow(gateway, made, classifications=["pii"], limits={"max_per_day": 4})
+    allow(gateway, made, tags=["t"], classifications=["confidential"], limits={"max_per_day": 6})
+    asked: list[dict[str, object]] = [{}, {"tags": ["t"]}, {"expires_at": "2020-01-01T00:00:00Z"}]
+    asked += [{"classification": "pii"}] * 3 + [{"classification": "confidential", "tags": ["t"]}] * 3
+    answers = [made.post("/v1/memories", {"text": "a", "project_id": "alpha", **body}) for body in asked]
+    assert [answer.status_code for answer in answers] == [201, 201, 429, 201, 201, 429, 201, 201, 429]
+    assert ["`max_per_day` is" in answer.text for answer in answers if answer.status_code == 429] == [True] * 3
+
+
+def test_the_requests_a_minute_of_a_grant_that_does_not_cover_a_row_do_not_hold_for_it(gateway: Gateway, agent: Client) -> None:
+    made = connect(gateway, agent)
+    allow(gateway, made, limits={"requests_per_minute": 1})
+    allow(gateway, made, classifications=["pii"])
+    tiers = ("internal", "pii", "internal", "pii")
+    answers = [made.post("/v1/memories", {"text": "a", "project_id": "alpha", "classification": tier}) for tier in tiers]
+    assert [answer.status_code for answer in answers] == [201, 201, 429, 201]
+
+
+def test_equal_texts_are_rows_of_their_own_each_with_its_labels(gateway: Gateway, agent: Client, connection: Client) -> None:
+    labels: list[dict[str, object]] = [{}, {}, {"classification": "pii"}, {"tags": ["t"]}, {"layer": "timeline", "title": "tea"}]
+    rows = [shared(agent, "likes tea", **body) for body in (*labels, {"layer": "timeline", "title": "tea"})]
+    theirs = shared(connection, "likes tea")
+    assert len({row["id"] for row in (*rows, theirs)}) == 7
+    assert {item["id"] for item in listed(agent)["items"]} == {row["id"] for row in (*rows, theirs)}
+    assert search(agent, "likes tea", limit=200)["total"] == 7
+    assert {item["id"] for item in listed(connection)["items"]} == {row["id"] for row in (*rows, theirs)} - {rows[2]["id"]}
+
+
 def test_a_conversation_of_our_agent_writes_and_reads_as_the_connection(
     gateway: Gateway, agent: Client, connection: Client
 ) -> None:

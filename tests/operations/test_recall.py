@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -22,7 +23,8 @@ from gateway.store.writer import Unit
 from gateway.web.app import create_app
 from gateway.wiring import OPERATIONS
 from tests.builders import Client, Gateway, done, shipped_bundle
-from tests.operations.asking import stored
+from tests.embedding.endpoint import serving, vectors
+from tests.operations.asking import restart, stored
 from tests.operations.memory_acts import (
     LAYERS,
     MODES,
@@ -38,8 +40,18 @@ from tests.operations.memory_acts import (
     shared,
     texts,
 )
+from tests.world import ROOT
 
 NOTHING: list[set[str]] = [set()] * 4
+NO_HEALTH = """@id("guardrails/health")
+@reason("No remote agent reads about health.")
+forbid (
+  principal is Connection,
+  action == Action::"memory.read",
+  resource is Memory
+)
+when { resource.tags.contains("health") };
+"""
 
 
 @pytest.fixture
@@ -612,3 +624,77 @@ def test_a_grant_opens_nothing_that_a_policy_forbids(gateway: Gateway, agent: Cl
     closed = decided_by(gateway, OPEN + forbid, made)
     assert seen(closed) == [{"tea"}] * 4
     assert closed.get(f"/v1/memories/{row['id']}").status_code == 404
+
+
+# -- policies
+
+
+def test_a_cursor_ends_with_a_change_of_the_policies(tmp_path: Path) -> None:
+    policies = tmp_path / "policies"
+    shutil.copytree(ROOT / "policies", policies)
+    gateway = Gateway(tmp_path / "data", policies=policies)
+    agent = gateway.agent()
+    made = connect(gateway, agent)
+    allow(gateway, made)
+    for number in range(3):
+        shared(agent, f"tea {number}")
+    bodies = [{"query": "tea", "mode": mode, "limit": 1} for mode in MODES]
+    paths = ("/v1/memories", f"/v1/connections/{made.id}/visible")
+
+    def asked(cursors: list[str | None]) -> list[Any]:
+        who = [replace(each, http=gateway.http) for each in (made, gateway.owner)]
+        answers = [who[0].post("/v1/memories/search", body | _cursor(at)) for body, at in zip(bodies, cursors[:3], strict=True)]
+        return answers + [each.get(path, limit=1, cursor=at) for each, path, at in zip(who, paths, cursors[3:], strict=True)]
+
+    cursors = [done(answer, 200)["next_cursor"] for answer in asked([None] * 5)]
+    restart(gateway)
+    assert [answer.status_code for answer in asked(cursors)] == [200] * 5
+    (policies / "guardrails" / "health.cedar").write_text(NO_HEALTH)
+    restart(gateway)
+    assert [refused(answer) for answer in asked(cursors)] == [(400, ["cursor"])] * 5
+    gateway.close()
+
+
+def _cursor(at: str | None) -> dict[str, object]:
+    return {} if at is None else {"cursor": at}
+
+
+# -- a model that fails
+
+
+def test_while_the_model_fails_nothing_is_answered_by_meaning_and_nothing_is_stored(tmp_path: Path) -> None:
+    with serving() as endpoint:
+        gateway = Gateway(tmp_path / "data", embedding="http", embedding_url=f"{endpoint.url}/v1", embedding_model="a-model")
+        agent = gateway.agent()
+        made = connect(gateway, agent)
+        allow(gateway, made)
+        source = shared(agent, "tea")
+        tables = ("memories", "memory_tokens", "memory_vectors", "memory_links", "memory_provenance", "memory_written")
+        before = [stored(gateway, f"SELECT count(*) FROM {table}") for table in tables]
+        for answer in (lambda _: (500, {"error": "MARKER"}), lambda _: (401, {}), lambda _: (200, {"data": []})):
+            endpoint.answer = answer
+            for who, path in product((agent, made), ("search", "query")):
+                for mode in ("semantic", "hybrid"):
+                    body = {"query": "tea", "project_id": "alpha", "mode": mode}
+                    failed = who.post(f"/v1/memories/{path}", body)
+                    assert (failed.status_code, "tea" in failed.text, "MARKER" in failed.text) == (503, False, False)
+            own: list[dict[str, object]] = [{}, {"supersedes": source["id"]}, {"derived_from": [source["id"]]}]
+            for who, more in ((made, own[0]), *((agent, each) for each in own)):
+                assert who.post("/v1/memories", {"text": "coffee", "project_id": "alpha", **more}).status_code == 503
+        assert [stored(gateway, f"SELECT count(*) FROM {table}") for table in tables] == before
+        assert (texts(search(made, "tea")), texts(listed(made))) == (["tea"], ["tea"])
+        assert stored(gateway, "SELECT superseded_by FROM memories") == [(None,)]
+        endpoint.answer = vectors(4)
+        shared(made, "coffee")
+        assert set(texts(search(made, "tea", mode="semantic"))) == {"tea", "coffee"}
+        gateway.close()
+
+
+@pytest.mark.parametrize("query", ["!!!", "...", "\u200b\u200b", "- \u2014 ?"])
+def test_a_query_without_a_token_finds_nothing_in_any_mode(agent: Client, connection: Client, query: str) -> None:
+    for text in ("tea", query):
+        shared(agent, text)
+    for who, mode in product((agent, connection), MODES):
+        assert search(who, query, mode=mode) == {"items": [], "total": 0, "next_cursor": None, "incomplete": []}
+        body = {"query": query, "project_id": "alpha", "mode": mode}
+        assert done(who.post("/v1/memories/query", body), 200) == {"answer": "", "sources": [], "tokens": 0, "incomplete": []}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -215,7 +216,7 @@ def test_a_list_names_its_agent(gateway: Gateway) -> None:
 # -- suspended, resumed, revoked
 
 
-def test_a_suspension_ends_the_credential_and_the_conversations_until_it_is_lifted(gateway: Gateway) -> None:
+def test_a_suspension_ends_the_credential_until_it_is_lifted_and_the_conversations_for_good(gateway: Gateway) -> None:
     agent = gateway.agent()
     remote = connect(gateway, agent, "conn-1")
     talking = converse(gateway, remote, by=agent)
@@ -227,8 +228,9 @@ def test_a_suspension_ends_the_credential_and_the_conversations_until_it_is_lift
         answer = client.request("GET", "/v1/connections/conn-1", None, UNKNOWN)
         assert status_of(answer) == status_of(unauthenticated(gateway))
     assert done(gateway.owner.post("/v1/connections/conn-1/resume"), 200)["connection"]["status"] == "active"
-    for client in (remote, talking):
-        done(client.get("/v1/connections/conn-1"), 200)
+    done(remote.get("/v1/connections/conn-1"), 200)
+    assert status_of(talking.request("GET", "/v1/connections/conn-1", None, UNKNOWN)) == status_of(unauthenticated(gateway))
+    done(converse(gateway, remote).get("/v1/connections/conn-1"), 200)
 
 
 def test_a_revoked_connection_is_over(gateway: Gateway) -> None:
@@ -341,6 +343,54 @@ def test_a_conversation_lasts_as_long_as_was_asked(gateway: Gateway) -> None:
     done(talking.get("/v1/connections/conn-1"), 200)
     gateway.clock.advance(timedelta(seconds=120))
     assert talking.get("/v1/connections/conn-1").status_code == 401
+
+
+def rotated(gateway: Gateway, agent: Client) -> None:
+    done(gateway.owner.post(f"/v1/agents/{agent.id}/rotate-key"), 200)
+
+
+def switched_off_and_on(gateway: Gateway, agent: Client) -> None:
+    for is_active in (False, True):
+        done(gateway.owner.patch(f"/v1/agents/{agent.id}", {"is_active": is_active}), 200)
+
+
+def suspended_and_resumed(gateway: Gateway, _: Client) -> None:
+    for act in ("suspend", "resume"):
+        done(gateway.owner.post(f"/v1/connections/conn-1/{act}"), 200)
+
+
+def new_credential(gateway: Gateway, _: Client) -> None:
+    done(gateway.owner.post("/v1/connections/conn-1/credential"), 200)
+
+
+@pytest.mark.parametrize("ending", [rotated, switched_off_and_on, suspended_and_resumed, new_credential])
+def test_a_conversation_ends_with_the_credentials_of_its_agent_and_of_its_connection(
+    gateway: Gateway, ending: Callable[[Gateway, Client], None]
+) -> None:
+    agent = gateway.agent()
+    remote = connect(gateway, agent, "conn-1")
+    talking = converse(gateway, remote)
+    ending(gateway, agent)
+    assert talking.get("/v1/connections/conn-1").status_code == 401
+    # One that is opened afterwards outlives a restart, and the ended one stays ended.
+    after = converse(gateway, remote)
+    restart(gateway)
+    statuses = [Client(gateway.http, "conn-1", each.key).get("/v1/connections/conn-1").status_code for each in (talking, after)]
+    assert statuses == [401, 200]
+
+
+def test_a_conversation_is_ended_by_whoever_holds_it_and_ends_no_other(gateway: Gateway) -> None:
+    remote = connect(gateway, gateway.agent(), "conn-1")
+    first, second = converse(gateway, remote), converse(gateway, remote)
+    done(first.delete("/v1/auth/token"), 204)
+    statuses = [client.get("/v1/connections/conn-1").status_code for client in (first, second, remote)]
+    assert statuses == [401, 200, 200]
+
+
+def test_the_credential_of_a_connection_is_no_session(gateway: Gateway) -> None:
+    remote = connect(gateway, gateway.agent(), "conn-1")
+    done(remote.delete("/v1/auth/token"), 204)
+    done(remote.get("/v1/connections/conn-1"), 200)
 
 
 # -- bridges

@@ -140,6 +140,17 @@ def test_nobody_learns_of_a_row_that_is_not_of_the_connections_agent(gateway: Ga
     assert gateway.owner.get(f"{LIST}/{rows[0]}").status_code == 404
 
 
+def test_the_connection_of_a_deleted_agent_sees_nothing(gateway: Gateway, agent: Client, remote: Client) -> None:
+    row = remember(agent, "shown")
+    allow(gateway, remote)
+    done(gateway.owner.delete(f"/v1/agents/{agent.id}"), 204)
+    empty = {"items": [], "total": 0, "next_cursor": None, "incomplete": []}
+    for action in ("search", "read", "query", "remember"):
+        assert done(gateway.owner.get(LIST, action=action), 200) == empty
+        assert why(gateway, row, action=action) == not_for("connection")
+    assert gateway.other_owner.get(LIST).status_code == 404
+
+
 # -- why, and why not
 
 
@@ -232,7 +243,11 @@ def test_a_preview_is_recorded_as_a_decision_about_the_connection_that_somebody_
         """SELECT principal_type, action, outcome, strpos(details, 'asked_by') > 0 FROM log
         WHERE request_id = 'looking' ORDER BY seq""",
     )
-    assert rows == [("Human", "remote_connection.preview", "allow", False), ("Connection", "memory.search", "allow", True)]
+    assert rows == [
+        ("Human", "remote_connection.preview", "allow", False),
+        ("Human", "memory.read", "allow", False),
+        ("Connection", "memory.search", "allow", True),
+    ]
 
 
 def test_two_connections_of_one_id_never_mix(gateway: Gateway, agent: Client, remote: Client) -> None:
@@ -244,3 +259,28 @@ def test_two_connections_of_one_id_never_mix(gateway: Gateway, agent: Client, re
     allow(gateway, other, by=gateway.other_owner)
     for _ in range(2):
         assert (visible(gateway.owner), visible(gateway.other_owner)) == (["ours"], ["theirs"])
+
+
+def test_a_preview_shows_nobody_what_they_may_not_read_themselves(tmp_path: Path) -> None:
+    own = tmp_path / "policies"
+    shutil.copytree(ROOT / "policies", own)
+    preview = own / "remote_connection" / "preview.cedar"
+    opened = """@id("remote_connection/preview/all")
+@reason("Everyone may.")
+permit (
+  principal,
+  action == Action::"remote_connection.preview",
+  resource
+);
+"""
+    preview.write_text(preview.read_text() + "\n" + opened)
+    gateway = Gateway(tmp_path / "data", policies=own)
+    try:
+        agent = gateway.agent()
+        remote = connect(gateway, agent, "conn-1")
+        allow(gateway, remote)
+        remember(agent, "for the owners")
+        assert gateway.member.get(LIST).status_code == 403
+        assert [item["text"] for item in done(gateway.owner.get(LIST), 200)["items"]] == ["for the owners"]
+    finally:
+        gateway.close()

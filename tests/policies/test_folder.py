@@ -21,7 +21,7 @@ CASES = load_cases(POLICIES)
 FILES = sorted({case.file for case in CASES})
 PERMIT_ALL = '@id("all") permit (principal, action, resource);'
 #: Who is on the network, and all that each of them does to others: a remote agent, what its grants name; this one has none.
-REMOTE = {"Connection": set[str](), "Bridge": {"bridge.serve"}}
+REMOTE = {"Connection": {"session.end"}, "Bridge": {"bridge.serve", "bridge.chat"}}
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ OWNER = Caller("Human", "owner", ORG, "credential")
 DID = "did:web:peer.example"
 #: Where an id may stay: the log and what keeps its decisions from being stored again.
 REMEMBER_IDS = {"log", "erased"}
-CONNECT = "INSERT INTO remote_connections VALUES ($1, $2, $3, $4, NULL, 'active', $5, $6)"
+CONNECT = "INSERT INTO remote_connections VALUES ($1, $2, $3, $4, NULL, 'active', $5, $6, 1)"
 
 
 def a_memory(memory_id: str, text: str = "Sarah joined alpha", **changes: Any) -> Memory:

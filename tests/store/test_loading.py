@@ -7,12 +7,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gateway.config import Settings
 from gateway.model.records import Agent, OrgSettings
 from gateway.store.canonical import canonical
+from gateway.store.faults import StoreRefused
 from gateway.store.loading import loaded, settings_of
 from gateway.store.orgs import settings_text
 from gateway.store.state import State
+from gateway.store.writer import Unit
 from gateway.wiring import open_services
 from tests.builders import Client, Gateway, done
 from tests.operations.connecting import allow, connect
@@ -182,3 +186,16 @@ def test_numbers_of_a_policy_are_read_exactly(gateway: Gateway) -> None:
     agent: Agent = read.agents[made["id"]]
     assert agent == gateway.services.state.agents[made["id"]]
     assert agent.rules.rules[0].threshold == Decimal("0.1")
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_grant_of_another_template_is_refused(gateway: Gateway, version: int) -> None:
+    made = allow(gateway, connect(gateway, gateway.agent()))
+    database = gateway.services.database
+    database.write(Unit(lambda tx: tx.run("UPDATE memory_grants SET template_version = $1", version))).result()
+    sentence = f"the grant {made['id']} was made by version {version} of its template, and this gateway knows version 1"
+    with pytest.raises(StoreRefused, match=sentence):
+        database.read_sync(loaded)
+    database.close()
+    with pytest.raises(StoreRefused, match=sentence):
+        open_services(Settings(data=gateway.services.settings.data))

@@ -48,7 +48,6 @@ CHANGES: dict[str, Callable[[State], object]] = {
     "put_memory_grant": lambda s: s.put_memory_grant(a_memory_grant()),
     "put_org_policy": lambda s: s.put_org_policy(an_org_policy("p")),
     "drop_org_policy": lambda s: s.drop_org_policy("p"),
-    "suppress": lambda s: s.suppress(HOME, "partner"),
     "take_over": lambda s: s.take_over(State()),
 }
 

@@ -1,9 +1,9 @@
 -- Memory of agents, remote agents and their grants. Times are UTC. Primary keys only.
 
--- An id is the network's; another organisation may have the same.
+-- An id is the network's; another organisation may have the same. Conversations of an older `generation` have ended.
 CREATE TABLE remote_connections (
   org_id VARCHAR, id VARCHAR, agent_id VARCHAR NOT NULL, peer_did VARCHAR NOT NULL, name VARCHAR, status VARCHAR NOT NULL,
-  replaces VARCHAR, created_at TIMESTAMP NOT NULL,
+  replaces VARCHAR, created_at TIMESTAMP NOT NULL, generation BIGINT NOT NULL,
   PRIMARY KEY (org_id, id)
 );
 
