@@ -11,6 +11,7 @@ Place = Literal["path", "query", "body", "json", "confirm"]
 
 #: What a placeholder of a path stands for. Every placeholder is a positional argument, unless one of the arguments fills it.
 PATH = {
+    "policy_id": "the policy",
     "agent_id": "the agent",
     "approval_id": "the approval",
     "connection_id": "the connection",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gateway.cli.administration_commands import ADMINISTRATION
 from gateway.cli.agent_answers import DELETED_AGENT, show_agent, show_deleted_agent
 from gateway.cli.command import Argument, Command, command
 from gateway.cli.memory_commands import MEMORY_COMMANDS
+from gateway.cli.org_policy_commands import ORG_POLICIES
 from gateway.cli.policy_replay import SIMULATE
 
 LIMIT = Argument("limit", "rows at most", "query", kind=int)
@@ -40,7 +42,6 @@ FACT_VALUE = Argument("fact_value", "what is true, as a JSON object or @file", "
 SUPPRESS = Argument("suppress", "true: do not learn this again", "query", choices=("true", "false"))
 DECISION = Argument("decision", "your answer", required=True, choices=("approve", "reject"))
 CODE = Argument("code", "six digits of the authenticator app")
-DRY_RUN = Argument("dry_run", "true: report what would change, change nothing", "json")
 PURPOSES = ("peer.export", "peer.erase", "approval.decide", "policy.update")
 
 AGENTS: tuple[Command, ...] = (
@@ -287,11 +288,6 @@ ORGANISATION: tuple[Command, ...] = (
     command("connection end", "DELETE /v1/platform/connected-apps/{connection_id}", "disconnect a platform; archives its peer"),
 )
 
-ADMINISTRATION: tuple[Command, ...] = (
-    command("admin backup", "POST /v1/admin/backup", "copy the data directory beside itself, on the server's disk"),
-    command("admin erase", "POST /v1/admin/erase", "rewrite the store so that deleted bytes are gone from the disk"),
-    command("admin derive", "POST /v1/admin/derive", "derive every fact of the organisation again", DRY_RUN),
-    command("admin verify", "POST /v1/admin/verify", "walk the log's whole hash chain"),
-)
-
-COMMANDS: tuple[Command, ...] = (*AGENTS, *PEERS, *MEMORY_COMMANDS, *APPROVALS, *RECORDS, *ORGANISATION, *ADMINISTRATION)
+COMMANDS: tuple[Command, ...] = (
+    *AGENTS, *PEERS, *MEMORY_COMMANDS, *APPROVALS, *RECORDS, *ORGANISATION, *ORG_POLICIES, *ADMINISTRATION
+)  # fmt: skip

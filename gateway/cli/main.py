@@ -25,6 +25,7 @@ from gateway.cli.output import print_fields, print_json, print_page, print_prose
 CONFIRM = "X-Auth-Confirm"
 ASKED = "a password is asked for on a terminal, or taken from PEERGATE_CONFIRM"
 NOUNS = {
+    "org-policy": "an organisation's own policies: shadow, promote, roll back",
     "agent": "agents and their written rules",
     "peer": "people, what is held about them, and who may read it",
     "memory": "what agents remember, and what others see of it",
