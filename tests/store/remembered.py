@@ -97,6 +97,7 @@ def forget_all(database: Database) -> None:
 def a_scope(floor: Condition | None = None, policy: Condition = TRUE) -> Grant[MemoryScope]:
     """What was granted to a caller at noon: all live rows of the agent, unless a floor is given."""
     covered = floor if floor is not None else owner_floor("org", "agent", live=True)
-    scope = MemoryScope("agent", "org", None, covered, policy, (), "binding")
-    session = Session(Caller("Agent", "agent", "org", "credential"), "request", NOON)
+    who = Caller("Agent", "agent", "org", "credential")
+    scope = MemoryScope(who, "agent", "org", covered, policy, (), "binding")
+    session = Session(who, "request", NOON)
     return Grant(session, "memory.search", EntityUid("Agent", "agent"), scope, a_row())
