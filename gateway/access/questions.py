@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
@@ -210,8 +211,8 @@ class Questions:
             slices=question.slices[-1].hashes,
             request_id=session.request_id,
             details=details,
-            # The labels of a row of memory are kept with the row alone, so that they go with it.
-            slice_bodies={} if query.resource.type == "Memory" else {kept.hash: kept.text for kept in question.slices},
+            # Of a row of memory that was denied there may never be one, with which its labels would go.
+            slice_bodies={} if query.resource.type == "Memory" and not verdict.allowed else _bodies(question.slices),
         )
         session.decided = True
         if verdict.allowed:
@@ -220,6 +221,10 @@ class Questions:
                 Basis(row, principal, target, kept, compiled.entities, compiled.valid_from, compiled.valid_until)
             )
         return row
+
+
+def _bodies(slices: Sequence[Slice]) -> dict[str, str]:
+    return {kept.hash: kept.text for kept in slices}
 
 
 def _within(now: datetime, since: datetime, until: datetime | None) -> bool:

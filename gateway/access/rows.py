@@ -57,6 +57,7 @@ class Rows(Questions):
         question = self._question(session, asked, action, agent)
         plan = _planned(question.by.engine, question)
         row = self._record(question, plan.verdict)
+        row.details["planned"] = "Memory"  # type: ignore[index]  # a dict until the row is chained
         if (shadow := question.by.shadow) is not None:
             found = shadow.compare_plan(plan, lambda engine: _planned(engine, question))
             row.details.update({"shadow": found} if found is not None else {})  # type: ignore[attr-defined]  # a dict until the row is chained
@@ -74,9 +75,7 @@ class Rows(Questions):
             grants=covering,
             binding=_binding(row.bundle, question, live=live),
         )
-        grant = Grant(session, action, question.query.resource, scope, row)
-        grant.note(planned="Memory")
-        return grant
+        return Grant(session, action, question.query.resource, scope, row)
 
     def confirm(self, grant: Grant[MemoryScope], rows: Sequence[Memory]) -> list[tuple[Memory, Verdict]]:
         """Decide fetched rows once more, with what is stored, and return those that are allowed with their verdicts.

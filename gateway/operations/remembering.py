@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from gateway import limits
-from gateway.errors import Invalid, NotFound
+from gateway.errors import GatewayError, Invalid, NotFound
 from gateway.model.grant import Grant
 from gateway.model.ids import new_id
 from gateway.model.memory import LAYERS, TIERS, Layer, LayerFields, Memory, Source, Vector
@@ -69,8 +69,13 @@ async def remember(call: Call) -> Reply:
     grant = call.access.authorize(call.session, "memory.remember", row)
     if old is not None and widens(old, row):
         call.access.authorize(call.session, "memory.widen", old)
-    vectors = await _vectors(call, grant, row, supersedes=old, sources=sources, max_per_day=most)
-    made = await call.write(memories.add, grant, row, supersedes=old, sources=sources, vectors=vectors, max_per_day=most)
+    try:
+        vectors = await _vectors(call, grant, row, supersedes=old, sources=sources, max_per_day=most)
+        made = await call.write(memories.add, grant, row, supersedes=old, sources=sources, vectors=vectors, max_per_day=most)
+    except GatewayError:
+        # What a row is labelled with that is not there is kept nowhere.
+        call.session.rows = [replace(decided, slice_bodies={}) for decided in call.session.rows]
+        raise
     return Reply({"memory": memory_object(made, call.session.caller)}, 201)
 
 

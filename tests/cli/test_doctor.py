@@ -113,7 +113,7 @@ def test_looking_changes_nothing_and_leaves_an_older_schema_as_it_is(command: Co
     (installed.data / "peergate.fresh.duckdb").write_bytes(b"what a backup that was cut off has left")
     before = contents(installed.data)
     examined = command("doctor", "--data", installed.data, "--port", FREE)
-    assert "store: schema 0; the next command that opens it brings it to 2" in examined.out
+    assert "store: schema 0; the next command that opens it brings it to 3" in examined.out
     assert contents(installed.data) == before
 
 

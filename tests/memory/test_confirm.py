@@ -9,6 +9,7 @@ import pytest
 
 from gateway.errors import Forbidden, Stale
 from gateway.model.condition import FALSE, TRUE
+from gateway.model.entity import EntityUid
 from gateway.model.grant import Grant
 from gateway.model.memory import MemoryScope
 from gateway.model.records import Agent
@@ -104,14 +105,14 @@ def test_a_scope_names_whom_it_was_made_for() -> None:
     assert replace(scope, principal=caller("owner")).connection_id is None
 
 
-def test_the_labels_and_the_text_of_a_row_are_kept_with_the_row_alone() -> None:
+def test_the_text_of_a_row_is_kept_nowhere_and_its_labels_not_when_it_was_denied() -> None:
     world = a_world()
-    row = a_memory("row", tags=("zebra",), text="quagga")
     asked = session(CONNECTION)
-    world.access.authorize(asked, "memory.read", row)
-    world.access.confirm(planned(world), [row])
-    for kept in (asked.rows, world.access._slices):
-        assert "zebra" not in str(kept)
-        assert "quagga" not in str(kept)
-    assert [decided.slice_bodies for decided in asked.rows] == [{}]
-    assert all("Memory" not in str(key) for key in world.access._slices)
+    world.access.authorize(asked, "memory.read", a_memory("row", tags=("zebra",), text="quagga"))
+    with pytest.raises(Forbidden):
+        world.access.authorize(asked, "memory.remember", a_memory("new", tags=("okapi",), project_id="beta"))
+    allowed, denied = asked.rows
+    assert "zebra" in str(allowed.slice_bodies)
+    assert denied.slice_bodies == {}
+    assert "quagga" not in str(asked.rows)
+    assert all(not isinstance(key[2], EntityUid) or key[2].type != "Memory" for key in world.access._slices)

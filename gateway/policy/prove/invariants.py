@@ -64,7 +64,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         forbid (principal is Platform, action, resource)
           unless { action in [Action::"platform", Action::"connection.disconnect"] };
         forbid (principal is Connection, action, resource)
-          unless { action in [Action::"memory_rows", Action::"remote_connection.read"] };
+          unless { action in [Action::"memory_rows", Action::"remote_connection.read", Action::"session.end"] };
         forbid (principal is Bridge, action, resource) unless { action in Action::"bridge" };
         forbid (principal, action in Action::"platform", resource) unless { principal is Platform };
         forbid (principal, action in Action::"bridge", resource) unless { principal is Bridge };
