@@ -39,9 +39,15 @@ NOTES = {
 }
 
 
+#: Other spellings that clients have for what is asked, and one that says nothing here.
+SPELLED = ("principal_type", "principal_id", "resource_path", "vault_id")
+
+
 async def try_policy(call: Call) -> Reply:
     """Ask what would be decided now. Nothing is granted by it and no decision of anybody's is recorded."""
     body = call.body
+    for name in SPELLED:
+        body.optional_text(name, longest=limits.REF_CHARACTERS)
     principal = _principal(call)
     action = _action(body)
     target = _resource(call)
