@@ -74,6 +74,8 @@ class Access(Rows):
             if verdict.allowed or action == actions[-1]:
                 break
             wider.append(action)
+            if "shadow" in row.details:  # the report names it, so it has to be there to be looked at
+                session.rows.append(row)
         if wider:
             row = replace(row, details={**row.details, "not_allowed": wider})
         session.rows.append(row)

@@ -8,6 +8,9 @@ PATH = "/v1/org/cedar-policies"
 TEXT = Argument("cedar_text", 'the Cedar text, such as "$(cat own.cedar)"', required=True, flagged="--text")
 NAME = Argument("name", "what people call it")
 ABOUT = Argument("description", "what it is for")
+VERSION = Argument(
+    "version", "the version that you have read; a policy that is at another by now is left alone", kind=int, required=True
+)
 CONFIRM = Argument("confirm", "a rat_ token; a password is asked for, or taken from PEERGATE_CONFIRM", "confirm")
 COLUMNS = "id name enforcement_status version enforced_version updated_at"
 
@@ -32,8 +35,12 @@ ORG_POLICIES: tuple[Command, ...] = (
         rows="versions",
         columns="version enforcement_status enforced_version current written_by",
     ),
-    command("org-policy promote", f"POST {PATH}/{{policy_id}}/promote", "put the version in the shadow in force", CONFIRM),
-    command("org-policy rollback", f"POST {PATH}/{{policy_id}}/rollback", "take the last step of a policy back", CONFIRM),
+    command(
+        "org-policy promote", f"POST {PATH}/{{policy_id}}/promote", "put the version in the shadow in force", VERSION, CONFIRM
+    ),
+    command(
+        "org-policy rollback", f"POST {PATH}/{{policy_id}}/rollback", "take the last step of a policy back", VERSION, CONFIRM
+    ),
     command("org-policy delete", f"DELETE {PATH}/{{policy_id}}", "remove a policy with all its versions", CONFIRM),
     command(
         "org-policy shadow-report",

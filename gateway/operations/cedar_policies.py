@@ -100,6 +100,7 @@ async def promote_policy(call: Call) -> Reply:
     """Put what is in the shadow in force. Whatever is asked after the answer is decided by it."""
     grant = call.access.authorize(call.session, "policy.promote", _target(call))
     policy = grant.target
+    _expect(call, policy)
     await confirm(call, "policy.update", totp="no")
     if not policy.in_shadow:
         raise Conflict("this version is in force already")
@@ -112,9 +113,13 @@ async def promote_policy(call: Call) -> Reply:
 
 
 async def roll_back_policy(call: Call) -> Reply:
-    """Take the last step back: the text and the mode are those of the version before, and so is what is in force."""
+    """Take the last step back: the text and the mode are those of the version before, and so is what is in force.
+
+    Where that changes what is in force it takes the right to promote, too.
+    """
     grant = call.access.authorize(call.session, "policy.rollback", _target(call))
     policy = grant.target
+    _expect(call, policy)
     await confirm(call, "policy.update", totp="no")
     if policy.current.previous is None:
         raise Conflict("this is the first version: there is none before it")
@@ -122,15 +127,18 @@ async def roll_back_policy(call: Call) -> Reply:
     version = steps[policy.current.previous]
     enforced = None if version.enforced is None else steps[version.enforced]
     changed = replace(policy, updated_at=call.now, current=version, enforced=enforced)
+    if changed.enforced != policy.enforced:
+        call.access.authorize(call.session, "policy.promote", changed)
     swap = await _swap(call, *_around(call, policy, changed))
     await call.write_alone(org_policies.step, grant, changed, swap, action="policy.rolled_back")
     return Reply(shape(changed))
 
 
 async def delete_policy(call: Call) -> Reply:
-    """Remove a policy with its versions; one that decides nothing needs no proof of who removes it."""
+    """Remove a policy with its versions; one that is in force only with proof of who does, and by whoever may promote it."""
     grant = call.access.authorize(call.session, "policy.delete", _target(call))
-    if grant.target.enforced is not None:
+    if (enforced := grant.target.enforced) is not None:
+        call.access.authorize(call.session, "policy.promote", replace(grant.target, current=enforced))
         await confirm(call, "policy.update", totp="no")
     swap = await _swap(call, *_around(call, grant.target, None))
     await call.write_alone(org_policies.remove, grant, swap)
@@ -143,6 +151,12 @@ def _target(call: Call) -> OrgPolicy | Missing:
     if found is None or found.org_id != call.session.caller.org_id:
         return Missing("Policy", policy_id if is_id(policy_id) else "-")
     return found
+
+
+def _expect(call: Call, policy: OrgPolicy) -> None:
+    """Raises `Conflict` where a policy is not at the version that the caller has seen."""
+    if call.body.integer("version", least=1, most=policy.last) != policy.current.number:
+        raise Conflict(f"`version` is not that of the policy, which is at version {policy.current.number}: read it first")
 
 
 def _around(call: Call, policy: OrgPolicy, changed: OrgPolicy | None) -> tuple[Sequence[OrgPolicy], Sequence[OrgPolicy]]:
@@ -221,7 +235,7 @@ OPERATIONS: tuple[Operation, ...] = (
         f"{PATH}/{{id}}",
         "Remove a policy with all its versions.",
         delete_policy,
-        actions=("policy.delete",),
+        actions=("policy.delete", "policy.promote"),
     ),
     Operation(
         "policy.versions",
@@ -239,6 +253,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Put the version in the shadow in force.",
         promote_policy,
         actions=("policy.promote",),
+        fields=("version",),
         strict=True,
     ),
     Operation(
@@ -247,7 +262,8 @@ OPERATIONS: tuple[Operation, ...] = (
         f"{PATH}/{{id}}/rollback",
         "Take the last step of a policy back.",
         roll_back_policy,
-        actions=("policy.rollback",),
+        actions=("policy.rollback", "policy.promote"),
+        fields=("version",),
         strict=True,
     ),
 )

@@ -6,11 +6,12 @@ from gateway.errors import Invalid
 from gateway.model.org_policy import OrgPolicy, PolicyVersion
 from gateway.operations.fields import Fields, stamp
 from gateway.policy.finding import PolicyError
-from gateway.policy.organisation import MAX_BYTES
+from gateway.policy.organisation import MAX_BYTES, holds_permits
 
 TEXT = ("cedar_text", "policy_text")
 #: Of what is wrong with a text, this many lines are told, each cut to so many characters.
 TOLD, TOLD_CHARACTERS = 5, 300
+PERMITS = "A policy of an organisation only narrows: the permits in this text open nothing."
 
 
 def cedar_text(body: Fields) -> str:
@@ -37,6 +38,7 @@ def shape(policy: OrgPolicy) -> dict[str, object]:
         "cedar_text": policy.current.cedar_text,
         "policy_text": policy.current.cedar_text,
         "description": policy.description,
+        "note": PERMITS if holds_permits(policy.current.cedar_text) else None,
         "is_active": True,
         "enforcement_status": policy.current.mode,
         "version": policy.current.number,

@@ -85,11 +85,12 @@ class Bundle:
             raise PolicyError(findings)
         return bundle
 
-    def without(self, policy_id: str) -> Bundle:
-        """Returns this bundle with one policy left out; raises `KeyError` for an id that it does not hold."""
+    def without(self, *policy_ids: str) -> Bundle:
+        """Returns this bundle with policies left out; raises `KeyError` for an id that it does not hold."""
         policies, trees = dict(self.policies), dict(self.trees)
-        del policies[policy_id], trees[policy_id]
-        members = {action: tuple([id_ for id_ in ids if id_ != policy_id]) for action, ids in self.members.items()}
+        for policy_id in policy_ids:
+            del policies[policy_id], trees[policy_id]
+        members = {action: tuple([id_ for id_ in ids if id_ in policies]) for action, ids in self.members.items()}
         built = {ids: self.partitions[action] for action, ids in self.members.items()}
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""An organisation's own policies: named apart from all others, bounded, and laid over the policies of the product."""
+"""An organisation's own policies: named apart from all others, bounded, and only ever narrowing those of the product."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ MAX_BYTES = 256 * 1024
 PREFIX = "org/"
 #: The group of actions that no policy of an organisation speaks of: it could lock out whoever can take it back.
 GOVERNANCE = "governance"
-BOUND = f' unless {{ action in Action::"{GOVERNANCE}" }};'
+# INVARIANT: it stands before every clause of theirs, so that one that errs does not err for governance: an error denies.
+BOUND = f' unless {{ action in Action::"{GOVERNANCE}" }}'
 REASONS = {
     "permit": "A policy of the organisation permits this.",
     "forbid": "A policy of the organisation forbids this.",
@@ -32,9 +33,10 @@ NOT_THEIRS = ("precedence", "reason_code")
 
 
 def extend(base: Bundle, texts: Mapping[str, str]) -> Bundle:
-    """Returns `base` with the texts of an organisation, by the id of each stored policy; raises `PolicyError`.
+    """Returns `base` narrowed by the texts of an organisation, by the id of each stored policy; raises `PolicyError`.
 
-    The policies in a text get ids `org/<stored id>/<their @id, or their place from 1>`.
+    The policies in a text get ids `org/<stored id>/<their @id, or their place from 1>`. Their forbids count; their permits are
+    checked as strictly and then left out, so that nothing an organisation writes opens anything.
     """
     findings: list[Finding] = []
     if sum(map(len, texts.values())) > guard.MAX_BYTES:
@@ -51,7 +53,12 @@ def extend(base: Bundle, texts: Mapping[str, str]) -> Bundle:
     bundle = base.extended(files)
     if findings := list(_unbounded(bundle, files)):
         raise PolicyError(findings)
-    return bundle
+    return bundle.without(*_permits(bundle, files))
+
+
+def holds_permits(text: str) -> bool:
+    """Returns whether a text that loads holds a permit, which opens nothing."""
+    return any(_effect(piece) == "permit" for piece in split(text))
 
 
 def stored_id(policy_id: str) -> str | None:
@@ -60,6 +67,11 @@ def stored_id(policy_id: str) -> str | None:
     Settings of an organisation have policies of the product that are named alike: no stored id is like theirs.
     """
     return policy_id.split("/")[1] if policy_id.startswith(PREFIX) else None
+
+
+def _permits(bundle: Bundle, files: Collection[str]) -> list[str]:
+    """The ids of what is a permit, as Cedar reads it, in some files of a bundle."""
+    return [id_ for id_, info in bundle.policies.items() if info.file in files and info.effect == "permit"]
 
 
 def _rewritten(file: str, text: str, base: Bundle, findings: list[Finding]) -> str:
@@ -80,12 +92,27 @@ def _policy(file: str, number: int, piece: Piece, base: Bundle, findings: list[F
     for message in _refused(notes, base):
         findings.append(Finding(file, piece.line, own[2] if own else "", message))
     text = piece.text
-    effect = "forbid" if text.startswith("forbid", at) else "permit"
     if "reason" not in notes:
-        text = f'{text[:at]}@reason("{REASONS[effect]}") {text[at:]}'
+        text = f'{text[:at]}@reason("{REASONS[_effect(piece)]}") {text[at:]}'
     whole = f'@id("{file}/{own[2] if own else number}")'
     text = f"{text[: own[0]]}{whole}{text[own[1] :]}" if own else f"{whole} {text}"
-    return text[:-1] + BOUND if text.endswith(";") else text
+    return _bounded(text)
+
+
+def _effect(piece: Piece) -> str:
+    return "forbid" if piece.text.startswith("forbid", _annotations(piece.text)[1]) else "permit"
+
+
+def _bounded(text: str) -> str:
+    """Returns a policy with its bound right after its scope; text without a scope is left for the parser to refuse."""
+    depth = 0
+    _, start = _annotations(text)
+    for token in tokens(text[start:]):
+        depth += (token[0] == "(") - (token[0] == ")")
+        if depth == 0 and token[0] == ")":
+            end = start + token.end()
+            return f"{text[:end]}{BOUND}{text[end:]}"
+    return text
 
 
 def _annotations(text: str) -> tuple[dict[str, tuple[int, int, str]], int]:
@@ -127,7 +154,7 @@ def _unbounded(bundle: Bundle, files: Collection[str]) -> Iterator[Finding]:
     for id_, info in bundle.policies.items():
         if info.file in files:
             tree = bundle.trees[id_]
-            if not id_.startswith(f"{info.file}/") or tree.clauses[-1:] != (_bound(),):
+            if not id_.startswith(f"{info.file}/") or tree.clauses[:1] != (_bound(),):
                 yield Finding(info.file, info.line, id_, "cannot be told apart from other policies")
             elif not any(id_ in bundle.members[action] for action in bundle.actions - governed):
                 yield Finding(info.file, info.line, id_, "speaks of no action that a policy of an organisation decides")
@@ -135,4 +162,4 @@ def _unbounded(bundle: Bundle, files: Collection[str]) -> Iterator[Finding]:
 
 @cache
 def _bound() -> pst.Clause:
-    return guard.parse("permit (principal, action, resource)" + BOUND).clauses[-1]
+    return guard.parse("permit (principal, action, resource)" + BOUND + ";").clauses[0]

@@ -9,12 +9,14 @@ import pytest
 
 from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import ABSENT, actions, restart, stored
+from tests.operations.memory_acts import connect, remember
 
 PATH = "/v1/org/cedar-policies"
 PERMIT_ALL = "permit (principal, action, resource);"
 FORBID_AGENTS = 'forbid (principal is Agent, action == Action::"peer.read", resource);'
 FORBID_ALL = "forbid (principal, action, resource);"
-LET_MEMBERS = 'permit (principal in Role::"member", action == Action::"agent.list", resource) when { resource == principal.org };'
+ERRING = "forbid (principal, action, resource) when { 9223372036854775807 + context.clock.weekday > 0 };"
+NOTE = "A policy of an organisation only narrows: the permits in this text open nothing."
 
 
 def confirmed(human: Client) -> dict[str, str]:
@@ -27,7 +29,9 @@ def write(human: Client, text: str = FORBID_AGENTS, **body: object) -> dict[str,
 
 
 def step(human: Client, policy: dict[str, Any], verb: str) -> Response:
-    return human.post(f"{PATH}/{policy['id']}/{verb}", None, confirmed(human))
+    """Takes a step from the version at which the policy is."""
+    path = f"{PATH}/{policy['id']}"
+    return human.post(f"{path}/{verb}", {"version": done(human.get(path), 200)["version"]}, confirmed(human))
 
 
 def test_a_policy_starts_in_the_shadow_and_shows_every_field(gateway: Gateway) -> None:
@@ -39,6 +43,7 @@ def test_a_policy_starts_in_the_shadow_and_shows_every_field(gateway: Gateway) -
         "cedar_text": FORBID_AGENTS,
         "policy_text": FORBID_AGENTS,
         "description": "why",
+        "note": None,
         "is_active": True,
         "enforcement_status": "shadow",
         "version": 1,
@@ -118,13 +123,14 @@ def test_it_is_the_organisation_s_own_and_nobody_else_s(gateway: Gateway) -> Non
     own, far = f"{PATH}/{policy['id']}", gateway.other_owner
     confirm = confirmed(far)
     made = [far.get(own), far.put(own, {"cedar_text": PERMIT_ALL}), far.delete(own, confirm), far.get(f"{own}/versions")]
-    made += [far.post(f"{own}/{verb}", None, confirm) for verb in ("promote", "rollback")]
+    made += [far.post(f"{own}/{verb}", {"version": 1}, confirm) for verb in ("promote", "rollback")]
     assert {answer.status_code for answer in made} == {404}
     assert {answer.text for answer in made} == {far.get(f"{PATH}/{ABSENT}").text}
 
 
-def test_no_policy_locks_its_writers_out(gateway: Gateway) -> None:
-    policy = write(gateway.security, FORBID_ALL, mode="enforce")
+@pytest.mark.parametrize("text", [FORBID_ALL, ERRING])
+def test_no_policy_locks_its_writers_out(gateway: Gateway, text: str) -> None:
+    policy = write(gateway.security, text, mode="enforce")
     for human in (gateway.owner, gateway.security):
         assert human.get("/v1/org/settings").status_code == 403
     done(gateway.security.get(PATH), 200)
@@ -132,22 +138,37 @@ def test_no_policy_locks_its_writers_out(gateway: Gateway) -> None:
     assert gateway.owner.get("/v1/org/settings").status_code == 200
 
 
-def test_a_permit_opens_what_no_guardrail_closes_and_nothing_else(gateway: Gateway) -> None:
+def test_a_permit_opens_nothing_and_its_writer_is_told_so(gateway: Gateway) -> None:
     agent, outsider = gateway.agent(), gateway.agent()
     peer = gateway.peer(observers=[agent])
-    write(gateway.owner, PERMIT_ALL, mode="enforce")
-    for client in (outsider, gateway.security, gateway.auditor):
-        assert client.get(f"/v1/peers/{peer['id']}/context").status_code == 403
-    assert gateway.other_owner.get(f"/v1/peers/{peer['id']}").status_code == 404
-    assert gateway.admin.get("/v1/org/members").status_code == 403
+    remember(agent, "the invoice is late")
+    partner = connect(gateway, agent)
+    order = {"action": "refund.create", "target_type": "order", "target_id": "1", "summary": "s", "payload": {"amount_usd": "5"}}
+    approval = done(agent.post("/v1/approvals", order), 202)
+    asked: list[tuple[Client, str]] = [(outsider, f"/v1/peers/{peer['id']}/context"), (gateway.security, "/v1/org/members")]
+    asked += [(client, f"/v1/peers/{peer['id']}/context") for client in (gateway.security, gateway.auditor)]
+    asked += [(client, f"/v1/approvals/{approval['id']}") for client in (outsider, gateway.security, gateway.auditor)]
+    asked += [(gateway.security, f"/v1/connections/{partner.id}/grants"), (partner, "/v1/agents")]
+    asked += [(gateway.other_owner, f"/v1/peers/{peer['id']}"), (gateway.auditor, "/v1/org/settings"), (agent, PATH)]
+    before = [client.get(path).status_code for client, path in asked]
+    policy = write(gateway.owner, PERMIT_ALL, mode="enforce")
+    assert (policy["enforcement_status"], policy["note"]) == ("enforce", NOTE)
+    assert [client.get(path).status_code for client, path in asked] == before
+    assert set(before) == {403, 404}
     for client in (gateway.auditor, gateway.member, agent):
         assert client.post(PATH, {"name": "n", "cedar_text": PERMIT_ALL}).status_code == 403
 
 
-def test_a_member_may_be_let_do_more_where_no_guardrail_is_in_the_way(gateway: Gateway) -> None:
-    write(gateway.owner, LET_MEMBERS)
-    report = done(gateway.security.get("/v1/org/policy-shadow-report"), 200)["policies"]
-    assert [(found["gain"]["count"], found["lose"]["count"]) for found in report] == [(0, 0)]
+def test_a_step_is_taken_from_the_version_that_was_read_or_not_at_all(gateway: Gateway) -> None:
+    policy = write(gateway.security)
+    own = f"{PATH}/{policy['id']}"
+    done(gateway.admin.put(own, {"cedar_text": FORBID_ALL}), 200)
+    for verb in ("promote", "rollback"):
+        late = gateway.owner.post(f"{own}/{verb}", {"version": 1}, confirmed(gateway.owner))
+        assert (late.status_code, "at version 2" in late.json()["detail"]) == (409, True)
+        blind = gateway.owner.post(f"{own}/{verb}", {}, confirmed(gateway.owner))
+        assert (blind.status_code, list(blind.json()["fields"])) == (400, ["version"])
+    assert done(gateway.owner.get(own), 200)["enforced_version"] is None
 
 
 def test_who_may_do_what_with_policies(gateway: Gateway) -> None:
@@ -157,8 +178,8 @@ def test_who_may_do_what_with_policies(gateway: Gateway) -> None:
     writes: list[Callable[[Client], Response]] = [
         lambda c: c.post(PATH, {"name": "n", "cedar_text": FORBID_AGENTS}),
         lambda c: c.put(own, {"cedar_text": FORBID_AGENTS}),
-        lambda c: c.post(f"{own}/promote", None, confirmed(c)),
-        lambda c: c.post(f"{own}/rollback", None, confirmed(c)),
+        lambda c: c.post(f"{own}/promote", {"version": 1}, confirmed(c)),
+        lambda c: c.post(f"{own}/rollback", {"version": 1}, confirmed(c)),
         lambda c: c.delete(own),
     ]
     reads: list[Callable[[Client], Response]] = [lambda c: c.get(PATH), lambda c: c.get(own), lambda c: c.get(f"{own}/versions")]
@@ -173,7 +194,7 @@ def test_what_changes_what_decides_has_its_writer_confirm_who_they_are(gateway: 
     policy = write(gateway.security)
     own = f"{PATH}/{policy['id']}"
     in_force = {"name": "n", "cedar_text": FORBID_AGENTS, "mode": "enforce"}
-    for path, body in ((PATH, in_force), (f"{own}/promote", None), (f"{own}/rollback", None)):
+    for path, body in ((PATH, in_force), (f"{own}/promote", {"version": 1}), (f"{own}/rollback", {"version": 1})):
         answer = gateway.security.post(path, body)
         assert (answer.status_code, answer.json()["title"]) == (403, "step-up required")
     done(step(gateway.security, policy, "promote"), 200)
@@ -196,9 +217,25 @@ def test_with_two_needed_whoever_wrote_a_version_does_not_promote_it(gateway: Ga
     assert step(gateway.admin, policy, "promote").status_code == 403
     done(step(gateway.security, policy, "promote"), 200)
     assert step(gateway.owner, policy, "promote").status_code == 409
+    assert (step(gateway.admin, policy, "rollback").status_code, step(gateway.owner, policy, "rollback").status_code) == (
+        403,
+        200,
+    )
     off = {"policy_promotions_need_two": "false"}
     assert gateway.owner.patch("/v1/org/settings", off).status_code == 403
     done(gateway.owner.patch("/v1/org/settings", off, confirmed(gateway.owner)), 200)
+
+
+def test_with_two_needed_nobody_brings_back_or_lifts_alone_what_they_wrote(gateway: Gateway) -> None:
+    kept, lifted = write(gateway.security, mode="enforce"), write(gateway.security, mode="enforce")
+    done(gateway.security.put(f"{PATH}/{kept['id']}", {"cedar_text": FORBID_ALL}), 200)
+    done(gateway.owner.patch("/v1/org/settings", {"policy_promotions_need_two": "true"}), 200)
+    done(step(gateway.owner, kept, "promote"), 200)
+    done(step(gateway.owner, kept, "rollback"), 200)  # from one text of theirs to the other, by somebody else
+    done(step(gateway.owner, kept, "rollback"), 200)
+    lifting = gateway.security.delete(f"{PATH}/{lifted['id']}", confirmed(gateway.security))
+    assert (lifting.status_code, lifting.json()["title"]) == (403, "forbidden")
+    done(gateway.owner.delete(f"{PATH}/{lifted['id']}", confirmed(gateway.owner)), 204)
 
 
 @pytest.mark.parametrize(

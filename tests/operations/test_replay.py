@@ -168,11 +168,12 @@ def test_a_text_is_tried_behind_the_guardrails_and_kept_nowhere(gateway: Gateway
     peer = gateway.peer(observers=[])
     assert agent.get(f"/v1/peers/{peer['id']}").status_code == 403
     assert gateway.member.get("/v1/audit/events").status_code == 200
-    text = '@id("all") permit (principal, action in [Action::"peer.read", Action::"audit.list"], resource);'
+    own = '@id("no") forbid (principal, action == Action::"audit.list_own", resource);'
+    text = f'@id("all") permit (principal, action, resource); {own}'
     report = done(gateway.security.post(PATH, {"cedar_text": text}), 200)
     found = [(flip["change"], flip["action"], flip["now"]) for flip in report["flips"]]
-    assert found == [("gains", "audit.list", ["org/candidate/all"])]
-    assert (report["gains"], report["loses"], report["opens"], report["lines"]) == (1, 0, True, 1)
+    assert found == [("loses", "audit.list_own", ["org/candidate/no"])]
+    assert (report["gains"], report["loses"], report["opens"], report["lines"]) == (0, 1, False, 1)
     assert done(gateway.security.post(PATH, {"policy_text": text, "since": "2030-01-01T00:00:00Z"}), 200)["decided"] == 0
     assert "all" not in gateway.services.access.engine.bundle.policies
 

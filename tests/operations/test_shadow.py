@@ -14,7 +14,7 @@ from tests.operations.test_cedar_policies import PATH, confirmed, step, write
 
 REPORT = "/v1/org/policy-shadow-report"
 NO_AGENTS = 'forbid (principal is Agent, action == Action::"peer.read", resource);'
-SETTINGS = 'permit (principal in Role::"auditor", action == Action::"org.read_settings", resource in Org::"{org}");'
+NO_AUDITORS = 'forbid (principal in Role::"auditor", action in [Action::"audit.list", Action::"audit.list_own"], resource);'
 
 
 def report(gateway: Gateway) -> dict[str, Any]:
@@ -40,25 +40,26 @@ def test_nothing_in_the_shadow_is_an_empty_report(gateway: Gateway) -> None:
 def test_who_would_lose_and_who_would_gain_is_counted_by_policy_and_noted_on_the_decision(gateway: Gateway) -> None:
     agent = gateway.agent()
     peer = f"/v1/peers/{gateway.peer(observers=[agent])['id']}"
-    org = gateway.services.state.humans[gateway.owner.id].org_id
-    loses, gains = write(gateway.security, NO_AGENTS), write(gateway.security, SETTINGS.format(org=org))
+    loses, gains = write(gateway.security, NO_AGENTS), write(gateway.owner, NO_AUDITORS, mode="enforce")
+    done(gateway.security.put(f"{PATH}/{gains['id']}", {"cedar_text": NO_AUDITORS.replace(";", " when { false };")}), 200)
     for _ in range(2):
         done(agent.get(peer), 200)
-    refused = gateway.auditor.get("/v1/org/settings")
+    refused = gateway.auditor.get("/v1/audit/events")
     assert refused.status_code == 403
     done(gateway.owner.get(peer), 200)
     read = stored(gateway, "SELECT id FROM log WHERE principal_id = $1 AND action = 'peer.read' ORDER BY seq", agent.id)
     ids = [row[0] for row in read]
+    [[wider]] = stored(gateway, "SELECT id FROM log WHERE principal_id = $1 AND action = 'audit.list'", gateway.auditor.id)
     gained = {
-        "count": 1,
-        "principals": [{"type": "Human", "id": gateway.auditor.id, "count": 1}],
-        "decision_ids": [refused.json()["decision_id"]],
+        "count": 2,
+        "principals": [{"type": "Human", "id": gateway.auditor.id, "count": 2}],
+        "decision_ids": [wider, refused.json()["decision_id"]],
     }
     lost = {"count": 2, "principals": [{"type": "Agent", "id": agent.id, "count": 2}], "decision_ids": ids}
-    about = {"name": "a policy", "version": 1, "since": "2026-03-04T10:00:00Z", "listings": 0}
+    about = {"name": "a policy", "since": "2026-03-04T10:00:00Z", "listings": 0}
     expected = [
-        {**about, "policy_id": loses["id"], "gain": nobody(), "lose": lost},
-        {**about, "policy_id": gains["id"], "gain": gained, "lose": nobody()},
+        {**about, "version": 1, "policy_id": loses["id"], "gain": nobody(), "lose": lost},
+        {**about, "version": 2, "policy_id": gains["id"], "gain": gained, "lose": nobody()},
     ]
     found = report(gateway)
     assert found["policies"] == sorted(expected, key=lambda policy: str(policy["policy_id"]))

@@ -33,28 +33,37 @@ def findings(text: str) -> list[str]:
 
 def test_each_policy_of_a_text_gets_an_id_a_reason_and_its_bound_where_it_stands() -> None:
     text = (
-        f'// a comment\n{FORBID}\n@reason("So be it.")\n@id("named/here")\npermit (principal, action, resource)\nwhen {{ true }};'
+        f"// a comment\n{FORBID}\n"
+        '@reason("So be (it.")\n@id("named/here")\nforbid (principal, action, resource)\nwhen { true };'
     )
     bundle = extend(shipped(), {"p": text})
-    bound = ' unless { action in Action::"governance" };'
+    bound = ' unless { action in Action::"governance" }'
     assert own(bundle, "p") == {
-        "org/p/1": f'@id("org/p/1") @reason("A policy of the organisation forbids this.") {FORBID[:-1]}{bound}',
-        "org/p/named/here": '@reason("So be it.")\n@id("org/p/named/here")\npermit (principal, action, resource)\nwhen { true }'
-        + bound,
+        "org/p/1": f'@id("org/p/1") @reason("A policy of the organisation forbids this.") {FORBID[:-1]}{bound};',
+        "org/p/named/here": '@reason("So be (it.")\n@id("org/p/named/here")\nforbid (principal, action, resource)'
+        + f"{bound}\nwhen {{ true }};",
     }
     assert [bundle.policies[id_].line for id_ in ("org/p/1", "org/p/named/here")] == [2, 3]
 
 
+def test_permits_are_checked_and_left_out() -> None:
+    text = f"{PERMIT_ALL} {FORBID}"
+    assert own(extend(shipped(), {"p": text}), "p").keys() == {"org/p/2"}
+    assert extend(shipped(), {"p": PERMIT_ALL}).hash == shipped().hash
+    assert [organisation.holds_permits(found) for found in (text, FORBID, f'@id("permit") {FORBID}')] == [True, False, False]
+
+
 def test_an_extended_bundle_is_the_one_that_its_body_is_read_as() -> None:
-    bundle = extend(shipped(), {"p": FORBID, "q": PERMIT_ALL})
+    bundle = extend(shipped(), {"p": FORBID, "q": f"{PERMIT_ALL} forbid (principal, action, resource);"})
     texts = {id_: info.text for id_, info in bundle.policies.items()}
     again = Bundle.from_text(bundle.schema_text, texts, house_rules=False)
     assert (again.hash, again.members) == (bundle.hash, bundle.members)
     assert bundle.hash != extend(shipped(), {"p": FORBID}).hash != shipped().hash
 
 
-def test_no_policy_of_an_organisation_speaks_of_governance() -> None:
-    bundle = extend(shipped(), {"p": "forbid (principal, action, resource);"})
+@pytest.mark.parametrize("condition", ["true", "9223372036854775807 + context.clock.weekday > 0"])
+def test_no_policy_of_an_organisation_speaks_of_governance_not_even_one_that_errs(condition: str) -> None:
+    bundle = extend(shipped(), {"p": f"forbid (principal, action, resource) when {{ {condition} }};"})
     world = World(bundle)
     owner = session(caller("owner"))
     assert not world.access.ask(owner, "org.read_settings", world.org).allowed
@@ -144,7 +153,7 @@ def test_an_organisation_without_policies_is_decided_by_the_base() -> None:
 
 def test_what_is_in_force_decides_and_what_is_in_the_shadow_is_asked_beside() -> None:
     made = engines()
-    policies = [an_org_policy("one", FORBID), an_org_policy("two", PERMIT_ALL, mode="shadow")]
+    policies = [an_org_policy("one", FORBID), an_org_policy("two", FORBID, mode="shadow")]
     made.put(HOME, made.build(policies, NOW))
     shadow = made.shadow_of(HOME)
     assert shadow is not None

@@ -121,8 +121,8 @@ def _write_policies(gateway: Gateway) -> None:
         for mode in ("enforce", "shadow")
     )
     done(owner.put(f"{path}/{first}", {"cedar_text": text.replace("false", "true")}), 200)
-    for verb in ("promote", "rollback"):
-        done(owner.post(f"{path}/{second}/{verb}", None, confirmed), 200)
+    for verb, version in (("promote", 1), ("rollback", 2)):
+        done(owner.post(f"{path}/{second}/{verb}", {"version": version}, confirmed), 200)
 
 
 def test_what_was_written_is_what_is_loaded_table_by_table(gateway: Gateway) -> None:

@@ -127,6 +127,8 @@ BODIES: dict[str, dict[str, object]] = {
     "platform.bootstrap": {"template_id": SOME_ID, "parameters": {}, "return_to": "https://a.example/"},
     "policy.create": {"name": "n", "description": "d", "cedar_text": CEDAR, "mode": "shadow"},
     "policy.update": {"name": "n", "description": "d", "cedar_text": CEDAR},
+    "policy.promote": {"version": 1},
+    "policy.rollback": {"version": 1},
     "policy.test": {
         "principal": f'Agent::"{SOME_ID}"',
         "action": "peer.read",
