@@ -115,7 +115,7 @@ async def promote_policy(call: Call) -> Reply:
 async def roll_back_policy(call: Call) -> Reply:
     """Take the last step back: the text and the mode are those of the version before, and so is what is in force.
 
-    Where that changes what is in force it takes the right to promote, too.
+    Where that changes what is in force, it takes the right to promote the text that comes back, or else the one that goes.
     """
     grant = call.access.authorize(call.session, "policy.rollback", _target(call))
     policy = grant.target
@@ -127,8 +127,8 @@ async def roll_back_policy(call: Call) -> Reply:
     version = steps[policy.current.previous]
     enforced = None if version.enforced is None else steps[version.enforced]
     changed = replace(policy, updated_at=call.now, current=version, enforced=enforced)
-    if changed.enforced != policy.enforced:
-        call.access.authorize(call.session, "policy.promote", changed)
+    if enforced != policy.enforced:
+        _may_put_in_force(call, policy, enforced or policy.enforced)
     swap = await _swap(call, *_around(call, policy, changed))
     await call.write_alone(org_policies.step, grant, changed, swap, action="policy.rolled_back")
     return Reply(shape(changed))
@@ -137,8 +137,8 @@ async def roll_back_policy(call: Call) -> Reply:
 async def delete_policy(call: Call) -> Reply:
     """Remove a policy with its versions; one that is in force only with proof of who does, and by whoever may promote it."""
     grant = call.access.authorize(call.session, "policy.delete", _target(call))
-    if (enforced := grant.target.enforced) is not None:
-        call.access.authorize(call.session, "policy.promote", replace(grant.target, current=enforced))
+    if grant.target.enforced is not None:
+        _may_put_in_force(call, grant.target, grant.target.enforced)
         await confirm(call, "policy.update", totp="no")
     swap = await _swap(call, *_around(call, grant.target, None))
     await call.write_alone(org_policies.remove, grant, swap)
@@ -151,6 +151,12 @@ def _target(call: Call) -> OrgPolicy | Missing:
     if found is None or found.org_id != call.session.caller.org_id:
         return Missing("Policy", policy_id if is_id(policy_id) else "-")
     return found
+
+
+def _may_put_in_force(call: Call, policy: OrgPolicy, version: PolicyVersion | None) -> None:
+    """Raises `Forbidden` where the caller may not promote a version, whichever the policy is at."""
+    if version is not None:
+        call.access.authorize(call.session, "policy.promote", replace(policy, current=version))
 
 
 def _expect(call: Call, policy: OrgPolicy) -> None:

@@ -217,10 +217,8 @@ def test_with_two_needed_whoever_wrote_a_version_does_not_promote_it(gateway: Ga
     assert step(gateway.admin, policy, "promote").status_code == 403
     done(step(gateway.security, policy, "promote"), 200)
     assert step(gateway.owner, policy, "promote").status_code == 409
-    assert (step(gateway.admin, policy, "rollback").status_code, step(gateway.owner, policy, "rollback").status_code) == (
-        403,
-        200,
-    )
+    assert step(gateway.security, policy, "rollback").status_code == 403  # it is their text that would be in force again
+    done(step(gateway.admin, policy, "rollback"), 200)
     off = {"policy_promotions_need_two": "false"}
     assert gateway.owner.patch("/v1/org/settings", off).status_code == 403
     done(gateway.owner.patch("/v1/org/settings", off, confirmed(gateway.owner)), 200)
@@ -231,8 +229,9 @@ def test_with_two_needed_nobody_brings_back_or_lifts_alone_what_they_wrote(gatew
     done(gateway.security.put(f"{PATH}/{kept['id']}", {"cedar_text": FORBID_ALL}), 200)
     done(gateway.owner.patch("/v1/org/settings", {"policy_promotions_need_two": "true"}), 200)
     done(step(gateway.owner, kept, "promote"), 200)
-    done(step(gateway.owner, kept, "rollback"), 200)  # from one text of theirs to the other, by somebody else
+    assert step(gateway.security, kept, "rollback").status_code == 403
     done(step(gateway.owner, kept, "rollback"), 200)
+    done(step(gateway.security, kept, "rollback"), 200)  # what is in force stays the same
     lifting = gateway.security.delete(f"{PATH}/{lifted['id']}", confirmed(gateway.security))
     assert (lifting.status_code, lifting.json()["title"]) == (403, "forbidden")
     done(gateway.owner.delete(f"{PATH}/{lifted['id']}", confirmed(gateway.owner)), 204)
