@@ -87,7 +87,9 @@ def _contexts(cases: Iterable[Case]) -> dict[str, dict[str, Context]]:
         raw = case.request["context"]
         flat = dict(_flat("", raw))
         known = first.setdefault(case.action, flat)
-        differs = [f"{name} is {flat.get(name, 'not there')}" for name in sorted(known | flat) if known.get(name) != flat.get(name)]
+        differs = [
+            f"{name} is {flat.get(name, 'not there')}" for name in sorted(known | flat) if known.get(name) != flat.get(name)
+        ]
         found.setdefault(case.action, {}).setdefault(", ".join(differs), Context.from_json(raw))
     return found
 
