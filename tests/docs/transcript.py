@@ -55,8 +55,8 @@ class Shell:
         """
         if found := LOOP.fullmatch(line):
             name, pattern, command = found.groups()
-            here = sorted(str(path) for path in Path().glob(pattern))
-            return "".join(self.answer(command.replace(f'"${name}"', path)) for path in here)
+            answers = [self.answer(command.replace(f'"${name}"', str(path))) for path in Path().glob(pattern)]
+            return "".join(sorted(answers))  # in which order hashes stand is chance
         words = shlex.split(line.replace("\\\n", " "))
         target = words[words.index(">") + 1] if ">" in words else None
         code, out, err = self._run([self._filled(word) for word in (words[: words.index(">")] if target else words)])
@@ -127,12 +127,15 @@ def play(
 
 
 def compare(document: Path, answers: Answers) -> None:
-    """Fail where a document shows another answer than was given; a value of a variable is shown as its name."""
+    """Fail where a document shows another answer than was given; `WRITE_DOCUMENTS=1` writes what was given into it instead."""
     if WRITE in os.environ:
-        given = iter(answers)
+        waiting = iter(answers)
         text = document.read_text("utf-8")
         written = BLOCK.sub(
-            lambda block: "```console\n" + COMMAND.sub(lambda _: "$ {}\n{}".format(*next(given)), block[1]) + "```", text
+            lambda block: "```console\n" + COMMAND.sub(lambda _: "$ {}\n{}".format(*next(waiting)), block[1]) + "```", text
         )
         document.write_text(written, "utf-8")
-    assert normal(commands(document.read_text("utf-8"))) == normal(answers), f"stale: {WRITE}=1 in the environment renews it"
+    shown, given = normal(commands(document.read_text("utf-8"))), normal(answers)
+    assert [line for line, _ in shown] == [line for line, _ in given]
+    stale = [(*one, answer) for one, (_, answer) in zip(shown, given, strict=True) if one[1] != answer]
+    assert stale == []  # command, what is shown, what was answered
