@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.cli import org_policy_answers as answers
 from gateway.cli.command import Argument, Command, command
 
 PATH = "/v1/org/cedar-policies"
@@ -16,7 +17,7 @@ COLUMNS = "id name enforcement_status version enforced_version updated_at"
 
 ORG_POLICIES: tuple[Command, ...] = (
     command("org-policy list", f"GET {PATH}", "list the organisation's own policies", rows="policies", columns=COLUMNS),
-    command("org-policy show", f"GET {PATH}/{{policy_id}}", "show one of them with its text"),
+    command("org-policy show", f"GET {PATH}/{{policy_id}}", "show one of them with its text", shows=answers.show_policy),
     command(
         "org-policy add",
         f"POST {PATH}",
@@ -26,8 +27,17 @@ ORG_POLICIES: tuple[Command, ...] = (
         ABOUT,
         Argument("mode", "shadow, or enforce for whoever may promote (shadow)", choices=("shadow", "enforce")),
         CONFIRM,
+        shows=answers.show_step,
     ),
-    command("org-policy edit", f"PUT {PATH}/{{policy_id}}", "write a new version, into the shadow", TEXT, NAME, ABOUT),
+    command(
+        "org-policy edit",
+        f"PUT {PATH}/{{policy_id}}",
+        "write a new version, into the shadow",
+        TEXT,
+        NAME,
+        ABOUT,
+        shows=answers.show_step,
+    ),
     command(
         "org-policy versions",
         f"GET {PATH}/{{policy_id}}/versions",
@@ -36,18 +46,36 @@ ORG_POLICIES: tuple[Command, ...] = (
         columns="version enforcement_status enforced_version current written_by",
     ),
     command(
-        "org-policy promote", f"POST {PATH}/{{policy_id}}/promote", "put the version in the shadow in force", VERSION, CONFIRM
+        "org-policy promote",
+        f"POST {PATH}/{{policy_id}}/promote",
+        "put the version in the shadow in force",
+        VERSION,
+        CONFIRM,
+        shows=answers.show_step,
     ),
     command(
-        "org-policy rollback", f"POST {PATH}/{{policy_id}}/rollback", "take the last step of a policy back", VERSION, CONFIRM
+        "org-policy rollback",
+        f"POST {PATH}/{{policy_id}}/rollback",
+        "take the last step of a policy back",
+        VERSION,
+        CONFIRM,
+        shows=answers.show_step,
     ),
     command("org-policy delete", f"DELETE {PATH}/{{policy_id}}", "remove a policy with all its versions", CONFIRM),
     command(
         "org-policy shadow-report",
         "GET /v1/org/policy-shadow-report",
         "who would gain and who would lose by what is in the shadow",
-        rows="policies",
-        columns="policy_id name version since gain lose",
+        shows=answers.show_report,
+    ),
+    command(
+        "org-policy replay",
+        f"POST {PATH}/replay",
+        "decide what a running gateway has recorded again, with a text added; nothing is kept",
+        TEXT,
+        Argument("since", "only what was recorded at this RFC 3339 time or later"),
+        Argument("limit", "decisions at most, the newest first (10000)", kind=int),
+        shows=answers.show_replay,
     ),
     command(
         "org-policy test",

@@ -12,7 +12,8 @@ from gateway import wiring
 from gateway.cli.command import Argument, Command, command
 from gateway.cli.exits import DIFFERENCE, DONE, FINDING, CommandError
 from gateway.cli.opening import find_settings, opened, refusals
-from gateway.cli.output import print_fields, print_json, print_rows, progress
+from gateway.cli.org_policy_answers import print_replay
+from gateway.cli.output import print_fields, print_json, progress
 from gateway.config import Settings
 from gateway.operations.evidence import take_evidence
 from gateway.operations.fields import Fields
@@ -34,7 +35,6 @@ of the Cedar CLI, and a verifier that needs only Python. It names agents and peo
 
 exit codes: 0 done, 1 the chain does not hold, or the directory is there already, 2 bad usage, 4 the store refuses to open."""
 SINCE = "only what was recorded at this RFC 3339 time or later (default: everything)"
-COLUMNS = ("change", "count", "principal", "action", "resource_type", "before", "now", "samples")
 
 SIMULATE: tuple[Command, ...] = (
     command(
@@ -88,13 +88,7 @@ def _replay(given: argparse.Namespace) -> int:
     if given.json:
         print_json(made)
     else:
-        flips = made.pop("flips")
-        print_fields(made)
-        if flips:
-            print()
-            print_rows(
-                [{**flip, **{name: ", ".join(flip[name]) for name in ("before", "now", "samples")}} for flip in flips], COLUMNS
-            )
+        print_replay(made)
     return DIFFERENCE if report.opens else DONE
 
 

@@ -53,6 +53,8 @@ Check the signature:
 Decide every case again with the Cedar CLI (4.4 or later):
 
 {commands}
+
+The gateway's own program decides them too: `peergate policy test --dir` with one of the directories in `decisions/`.
 """
 
 

@@ -19,6 +19,8 @@ from gateway.policy.engine import PolicyEngine
 from gateway.policy.slice import Slice
 from gateway.policy.value import canonical
 
+#: Entities that cases share.
+Cast = list[Mapping[str, Any]]
 SUFFIX = "_test.json"
 UID = re.compile(r'((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)::"([^"\\]*)"', re.ASCII)
 KEYS = frozenset(
@@ -88,17 +90,18 @@ class CaseResult:
 
 def load_cases(policies: Path) -> list[Case]:
     """Returns every case of the `*_test.json` files under a directory, in the order of the files; raises `CaseError`."""
-    return [case for path in sorted(policies.rglob(f"*{SUFFIX}")) for case in read_cases(policies, path)]
+    return read_cases(policies, *sorted(policies.rglob(f"*{SUFFIX}")))
 
 
-def read_cases(policies: Path, path: Path) -> list[Case]:
-    """Returns the cases of one file, which need not be under the directory that its casts are in; raises `CaseError`."""
-    return list(_read(policies, path))
+def read_cases(policies: Path, *paths: Path) -> list[Case]:
+    """Returns the cases of files, which need not be under the directory that their casts are in; raises `CaseError`."""
+    casts: dict[str, Cast] = {}  # most cases share one, and it is most of what there is to read
+    return [case for path in paths for case in _read(policies, path, casts)]
 
 
 def from_json(raw: Mapping[str, Any]) -> Case:
     """Returns a case that no file holds, as one of a file is read; raises `CaseError`, and `KeyError` for what it lacks."""
-    return _case(Path(), "", 0, raw)
+    return _case(Path(), "", 0, raw, {})
 
 
 def expand(case: Case) -> dict[str, Any]:
@@ -161,19 +164,19 @@ def judge(case: Case, verdict: Verdict) -> Iterator[str]:
         yield "is not a valid request, or over entities that are not all there"
 
 
-def _read(policies: Path, path: Path) -> Iterator[Case]:
+def _read(policies: Path, path: Path, casts: dict[str, Cast]) -> Iterator[Case]:
     file = path.relative_to(policies).as_posix() if path.is_relative_to(policies) else path.name
     cases = _json(path, file)
     if not isinstance(cases, list) or not cases:
         raise CaseError(f"{file}: is not a list of cases")
     for number, raw in enumerate(cases, start=1):
         try:
-            yield _case(policies, file, number, raw)
+            yield _case(policies, file, number, raw, casts)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise CaseError(f"{file}: case {number}: {type(error).__name__}: {error}") from error
 
 
-def _case(policies: Path, file: str, number: int, raw: Mapping[str, Any]) -> Case:
+def _case(policies: Path, file: str, number: int, raw: Mapping[str, Any], casts: dict[str, Cast]) -> Case:
     if unknown := sorted(raw.keys() - KEYS):
         raise CaseError(f"unknown keys {unknown}")
     if raw["decision"] not in ("allow", "deny"):
@@ -186,7 +189,7 @@ def _case(policies: Path, file: str, number: int, raw: Mapping[str, Any]) -> Cas
         number=number,
         name=raw.get("name", f"{file} {number}"),
         request=request,
-        entities=(*raw["entities"], *_cast(policies, raw.get("entities_from"))),
+        entities=(*raw["entities"], *_cast(policies, raw.get("entities_from"), casts)),
         decision=raw["decision"],
         reason=frozenset(raw["reason"]),
         num_errors=raw["num_errors"],
@@ -220,14 +223,15 @@ def _grant(connection: EntityUid, raw: Mapping[str, Any]) -> MemoryGrant:
     )
 
 
-def _cast(policies: Path, name: str | None) -> list[Mapping[str, Any]]:
+def _cast(policies: Path, name: str | None, casts: dict[str, Cast]) -> Cast:
     if name is None:
         return []
-    path = policies / name
-    if not path.resolve().is_relative_to(policies.resolve()):
-        raise CaseError(f"`{name}` is outside the directory")
-    entities: list[Mapping[str, Any]] = _json(path, name)
-    return entities
+    if name not in casts:
+        path = policies / name
+        if not path.resolve().is_relative_to(policies.resolve()):
+            raise CaseError(f"`{name}` is outside the directory")
+        casts[name] = _json(path, name)
+    return casts[name]
 
 
 def _json(path: Path, file: str) -> Any:

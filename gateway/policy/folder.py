@@ -10,6 +10,8 @@ from gateway.policy.cases import SUFFIX, Case, read_cases
 from gateway.policy.finding import Finding, PolicyError
 
 POLICIES = "policies"
+#: How the files of cases that an export or evidence holds are named.
+EXPORTED = "tests*.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Folder:
 
     def cases(self) -> list[Case]:
         """Returns every case, in the order of the files; raises `CaseError`."""
-        return [case for path in self.case_files for case in read_cases(self.policies, path)]
+        return read_cases(self.policies, *self.case_files)
 
     def case_file(self, case: Case) -> Path:
         """Returns the file that one of the cases stands in."""
@@ -37,7 +39,7 @@ def find(directory: Path) -> Folder:
     """Returns the folder that a directory is: it holds `policies/`, or is such a directory itself.
 
     The schema is the nearest at or above it, so that folders inside one project share one. Raises `PolicyError` for a
-    directory that is not there or has no schema.
+    directory that is not there or has no schema. What an export wrote is one too, with its schema and its cases.
     """
     root = directory.resolve()
     inside = root / POLICIES
@@ -48,7 +50,8 @@ def find(directory: Path) -> Folder:
     if schema is None:
         raise PolicyError([Finding(str(directory), 0, "", f"has no `{SCHEMA}`, and neither has any directory above it")])
     beside = sorted(root.glob(f"*{SUFFIX}")) if policies != root else []
-    return Folder(schema, policies, (*sorted(policies.rglob(f"*{SUFFIX}")), *beside))
+    exported = sorted(root.glob(EXPORTED)) if schema.parent == root else []
+    return Folder(schema, policies, (*sorted(policies.rglob(f"*{SUFFIX}")), *beside, *exported))
 
 
 def schema_above(directory: Path) -> Path | None:

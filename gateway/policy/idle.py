@@ -55,6 +55,8 @@ def conjuncts(policy: pst.Template) -> frozenset[pst.Expr]:
                 waiting += (pst.UnaryOp("not", left), pst.UnaryOp("not", right))
             case pst.UnaryOp("not", pst.UnaryOp("not", inner)):
                 waiting.append(inner)
+            case pst.UnaryOp("not", pst.BoolLit(value)):
+                waiting.append(pst.BoolLit(not value))
             case pst.BoolLit(True):
                 pass
             case other:

@@ -1,4 +1,4 @@
-"""Scaffold: the files that a new action begins with: a permit that permits nothing yet, and cases that say so."""
+"""Scaffold: what a policy begins with: one that does nothing yet, and cases that say so."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import cedarpy
 
 from gateway.model.entity import EntityUid
 from gateway.policy.bundle import Bundle
+from gateway.policy.cases import SUFFIX, Case
 from gateway.policy.value import uid_json
 from gateway.policy.vocabulary import Kind, Vocabulary
 
 POLICY = """@id("{path}/example")
 @reason("Say in one sentence who does this, and when.")
 permit (principal is {principal}, action == Action::"{action}", resource is {resource}) when {{ false }};
+"""
+FORBID = """@id("{id}")
+@reason("Say in one sentence who is refused, and when.")
+forbid (principal, action == Action::"{action}", resource is {resource}) unless {{ true }};
 """
 ID = "example"
 #: A value of each type that means as little as possible.
@@ -60,6 +65,34 @@ def scaffold(bundle: Bundle, action: str, context: dict[str, Any]) -> dict[str, 
         for name, who, answer in asked
     ]
     return {f"{path}.cedar": cedarpy.format_policies(text), f"{path}_test.json": _laid_out(cases)}
+
+
+def narrowing(bundle: Bundle, action: str, name: str, cases: Iterable[Case]) -> tuple[str, list[dict[str, object]]]:
+    """Returns a forbid that stands beside the policies of an action, and its cases; raises `KeyError` as `scaffold` does.
+
+    The cases ask what the first of the action's own that is allowed asks: the first of them expects that the forbid refuses
+    it, and fails until its condition is written; the second that nothing changes. Where none is allowed there are no cases.
+    """
+    id_ = f"{action.replace('.', '/')}/{name}"
+    [resource, *_] = sorted(bundle.vocabulary.resources[action])
+    text = cedarpy.format_policies(FORBID.format(id=id_, action=action, resource=resource))
+    allowed = [case for case in cases if case.action == action and case.decision == "allow"]
+    own = f"{action.replace('.', '/')}{SUFFIX}"
+    if not allowed:
+        return text, []
+    like = min(allowed, key=lambda case: case.file != own)  # of its own file, where there is one
+    asked = {key: value for key, value in like.raw.items() if key not in ("description", "control")}
+    refused = {"decision": "deny", "reason": [id_], "reason_exact": True, "num_errors": 0, "deny_kind": "forbidden"}
+    return text, [
+        asked | {"name": f"{action}: say who is refused by {name}"} | refused,
+        asked | {"name": f"{action}: say who is not refused by {name}"},
+    ]
+
+
+def appended(text: str, cases: Iterable[Mapping[str, object]]) -> str:
+    """Returns a file of cases with more at its end; what is there stays as it is written."""
+    begun = text.rstrip().removesuffix("]").rstrip()
+    return begun + ("\n" if begun == "[" else ",\n") + _laid_out(cases).removeprefix("[\n")
 
 
 def _laid_out(cases: Iterable[Mapping[str, object]]) -> str:

@@ -32,7 +32,7 @@ LOCAL = {
     "policy prove",
     "policy changes",
     "evidence",
-    *(f"policy {verb}" for verb in "validate fmt new test mutate matrix show explain plan index diff export".split()),
+    *(f"policy {verb}" for verb in "validate fmt new copy test mutate matrix show explain plan index diff export".split()),
 }
 PROGRAMS = "for programs that hold a key: the command line shows it as it is"
 OLDER = "an older address of an operation that has a command"
@@ -73,7 +73,6 @@ WITHOUT_COMMAND = {
     "arp.read_note": NETWORK,
     "arp.query_knowledge": NETWORK,
     "arp.chat": NETWORK,
-    "policy.replay": "`policy replay` decides a whole data directory again",
     "audit.verify": "`audit verify` and `admin verify` walk the whole chain",
 }
 #: Commands that print no data a script could want.

@@ -296,6 +296,56 @@ def test_a_new_action_begins_closed_with_a_case_that_asks_for_more(folder: Path,
     assert command("policy", "new", "doc.open", "--dir", ".").code == 2
 
 
+def test_a_new_forbid_refuses_nothing_yet_and_stands_beside_what_there_is(folder: Path, command: Command) -> None:
+    before, cases = ((folder / f"policies/doc/read{end}").read_text() for end in (".cedar", "_test.json"))
+    made = command("policy", "new", "doc.read", "--forbid", "night", "--dir", ".", "--json").json
+    assert made["made"] == "doc/read/night"
+    assert (folder / READ_FILE).read_text().startswith(f'{before}\n@id("doc/read/night")\n')
+    assert (folder / READ_FILE).read_text().splitlines()[int(made["at"].rpartition(":")[2]) - 1] == '@id("doc/read/night")'
+    assert (folder / "policies/doc/read_test.json").read_text().startswith(cases.rstrip().removesuffix("]").rstrip())
+    assert command("policy", "validate", "--dir", ".").out == (
+        f"{made['at']} doc/read/night never applies: its conditions cannot all be true\n"
+    )
+    failing = command("policy", "test", "--dir", ".", "--json").json["cases"]
+    assert [case["name"] for case in failing if not case["passed"]] == made["cases"][:1]
+    written(folder, "doc/read.cedar", (folder / READ_FILE).read_text().replace("unless { true }", "unless { false }"))
+    assert made["cases"][0] in {
+        case["name"] for case in command("policy", "test", "--dir", ".", "--json").json["cases"] if case["passed"]
+    }
+    assert command("policy", "new", "doc.read", "--forbid", "night", "--dir", ".").code == 1
+    assert command("policy", "new", "doc.read", "--forbid", "Night/../x", "--dir", ".").code == 2
+
+
+def test_a_new_forbid_of_an_action_without_files_begins_one(folder: Path, command: Command) -> None:
+    for name in ("doc/write.cedar", "doc/write_test.json"):
+        (folder / "policies" / name).unlink()
+    made = command("policy", "new", "doc.write", "--forbid", "night", "--dir", ".", "--json").json
+    assert (made["at"], made["cases"]) == ("policies/doc/write.cedar:1", [])
+    assert not (folder / "policies/doc/write_test.json").exists()
+
+
+def test_a_copy_has_all_that_decides_and_is_never_written_over_another(folder: Path, command: Command) -> None:
+    (folder / "policies/notes.txt").write_text("not copied")
+    ended = command("policy", "copy", "mine", "--dir", ".")
+    assert (ended.code, ended.out) == (0, "copied 7 files of policies and cases, and the schema, to mine\n")
+    assert command("policy", "diff", ".", "mine").out == "0 changes, 0 of which could allow more than before\n"
+    assert command("policy", "test", "--dir", "mine").out == command("policy", "test", "--dir", ".").out
+    assert not (folder / "mine/policies/notes.txt").exists()
+    assert command("policy", "copy", "mine", "--dir", ".").code == 1
+
+
+def test_one_policy_is_shown_alone_by_its_id(folder: Path, command: Command) -> None:
+    assert command("policy", "show", "doc/read/active", "--dir", ".").out == (folder / READ_FILE).read_text()
+    assert command("policy", "show", "doc/read/active", "--dir", ".", "--json").json["file"] == "doc/read.cedar"
+
+
+def test_what_was_exported_is_asked_again_where_it_lies(folder: Path, command: Command) -> None:
+    command("policy", "export", "out", "--dir", ".")
+    assert command("policy", "test", "--dir", "out").out == command("policy", "test", "--dir", ".").out
+    (folder / "out/bundle.cedar").write_text((folder / "out/bundle.cedar").read_text().replace("resource.secret", "false"))
+    assert command("policy", "test", "--dir", "out").code == 1
+
+
 def test_a_permit_that_is_added_is_a_difference_that_opens(folder: Path, tmp_path: Path, command: Command) -> None:
     old = a_folder(tmp_path / "old", doc__write=None)
     opened, closed = command("policy", "diff", old, folder), command("policy", "diff", folder, old)
@@ -318,7 +368,7 @@ def test_without_a_directory_it_is_the_shipped_policies(command: Command) -> Non
     assert command("policy", "fmt", "--check").code == 0
 
 
-@pytest.mark.parametrize("verb", "validate fmt new test mutate matrix show explain plan index diff export".split())
+@pytest.mark.parametrize("verb", "validate fmt new copy test mutate matrix show explain plan index diff export".split())
 def test_help_teaches_with_an_example_and_names_the_exit_codes(verb: str, command: Command) -> None:
     ended = command("policy", verb, "--help")
     assert f"examples:\n  peergate policy {verb}" in ended.out

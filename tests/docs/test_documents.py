@@ -75,7 +75,7 @@ def places(span: str) -> list[str]:
     """Where a name may stand: from the root, beside the tests named before it, or among the policies."""
     pattern = span.replace("…", "*").rstrip("/").removesuffix(".")
     if pattern.startswith("guardrails/"):
-        return [f"policies/{pattern}.cedar"]
+        return [f"policies/{'/'.join(pattern.split('/')[:2])}.cedar"]  # what follows is the policy in it
     return [pattern] if "/" in pattern else [pattern, f"**/{pattern}"]
 
 

@@ -86,12 +86,10 @@ def test_what_a_recipe_adds_decides_in_its_cases_and_each_of_its_clauses_is_seen
 
 
 def test_the_commands_of_a_change_are_done_on_a_change_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    [block] = re.findall(r"^```sh\n(mkdir mine.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
-    copied, *commands, served = [line.partition("#")[0].strip() for line in block.splitlines()]
-    assert copied == "mkdir mine && cp -r policies mine/"
+    [block] = re.findall(r"^```sh\n(peergate policy copy mine.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    *commands, served = [line.partition("#")[0].strip() for line in block.splitlines()]
     assert served == "peergate serve --policies mine/policies"
     shutil.copy(ROOT / "schema.cedarschema", tmp_path)
-    for directory in (tmp_path, tmp_path / "mine"):
-        shutil.copytree(ROOT / "policies", directory / "policies")
+    shutil.copytree(ROOT / "policies", tmp_path / "policies")
     monkeypatch.chdir(tmp_path)
     assert {line: main(shlex.split(line)[1:]) for line in commands} == dict.fromkeys(commands, 0)

@@ -15,8 +15,8 @@ BUNDLE = a.a_bundle(READ, OWN, LEVEL.replace("context.n", "1"))
 CAST = (a.the_org(), a.a_user(), a.a_user("bob", active=False), a.a_doc(), a.a_doc("high", level=9))
 
 
-def row(action: str, decision: str, *policies: str, pairs: int = 1) -> Row:
-    return Row(action, "User", "Doc", decision, policies, pairs)
+def row(action: str, decision: str, *policies: str, pairs: int = 1, where: str = "") -> Row:
+    return Row(action, where, "User", "Doc", decision, policies, pairs)
 
 
 def test_everybody_of_a_cast_is_asked_about_everything_there() -> None:
@@ -52,10 +52,15 @@ def test_an_error_names_what_failed() -> None:
     assert matrix(bundle, [a.a_case()]) == (row("read", "evaluation_error", "big"),)
 
 
-def test_an_action_is_asked_in_the_context_of_its_first_case() -> None:
+def test_an_action_is_asked_in_the_context_of_each_case_and_told_where_a_later_one_changes_the_answer() -> None:
     bundle = a.a_bundle(OWN, LEVEL.replace("when {", "when { context has n &&"))
-    cases = [a.a_case(cast=CAST, context={"n": 9}), a.a_case(cast=CAST)]
-    assert matrix(bundle, cases) == (row("read", "forbidden", "level", pairs=4),)
+    cases = [a.a_case(cast=CAST), a.a_case(cast=CAST, context={"n": 1}), a.a_case(cast=CAST, context={"n": 9})]
+    assert matrix(bundle, cases) == (
+        row("read", "allow", "own", pairs=2),
+        row("read", "not_permitted", pairs=2),
+        row("read", "forbidden", "level", pairs=2, where="n is 1"),
+        row("read", "forbidden", "level", pairs=4, where="n is 9"),
+    )
 
 
 def test_a_connection_holds_what_the_cases_grant_it() -> None:
@@ -71,7 +76,7 @@ def test_the_table_has_an_answer_a_line() -> None:
     rows = (
         row("edit", "allow", "a", "b", pairs=12),
         row("edit", "not_permitted"),
-        Row("edit", "User", "Org", "allow", ("c",), 1),
+        Row("edit", "", "User", "Org", "allow", ("c",), 1),
     )
     assert (
         table((*rows, row("read", "forbidden", "d")))

@@ -207,6 +207,8 @@ BOTH = 'action in [Action::"doc.read", Action::"doc.write"]'
         ),
         ((permit("a", f"{ACTIVE} && !({ACTIVE} || {OWN})"),), {"a": "never applies: its conditions cannot all be true"}),
         ((permit("a", "false"),), {"a": "never applies: its conditions cannot all be true"}),
+        ((permit("a", "!true"),), {"a": "never applies: its conditions cannot all be true"}),
+        ((permit("a", "!false"), permit("b", ACTIVE)), {"b": BY_A}),
         ((permit("a", "true"), permit("b", f"!!({ACTIVE})")), {"b": BY_A}),
         (
             (

@@ -26,11 +26,11 @@ def add_verbs(verbs: Any) -> None:
         verbs,
         "show",
         _show,
-        "print every policy that could match an action, guardrails first",
-        examples=("show peer.read_context",),
+        "print every policy that could match an action, guardrails first, or one policy by its id",
+        examples=("show peer.read_context", "show guardrails/observers"),
         exits="0 done",
     )
-    add_folder(show).add_argument("action", metavar="ACTION", help="an action of the schema, such as peer.read")
+    add_folder(show).add_argument("action", metavar="ACTION|ID", help="an action of the schema, or the id of a policy")
     explain = add_verb(
         verbs,
         "explain",
@@ -83,6 +83,12 @@ def _add_request(parser: Any) -> None:
 
 def _show(given: argparse.Namespace) -> int:
     folder = folder_of(given)
+    if (one := folder.bundle().policies.get(given.action)) is not None:
+        if given.json:
+            print_json(_info_json(one))
+        else:
+            print_prose(one.text)  # alone, so that it can be handed on as it is
+        return DONE
     entry = _entry(folder, given.action)
     if given.json:
         print_json(_entry_json(folder, entry))
@@ -222,17 +228,17 @@ def _entry(folder: Folder, action: str) -> Entry:
 
 
 def _entry_json(folder: Folder, entry: Entry) -> dict[str, object]:
-    def shown(infos: tuple[PolicyInfo, ...]) -> list[dict[str, object]]:
-        names = ("id", "effect", "reason", "file", "line", "text")
-        return [{name: getattr(info, name) for name in names} for info in infos]
-
     return {
         "action": entry.action,
         "principals": list(entry.principals),
         "resources": list(entry.resources),
         "groups": list(entry.groups),
         "files": list(entry.files),
-        "policies": shown(entry.policies),
-        "guardrails": shown(entry.guardrails),
+        "policies": [_info_json(info) for info in entry.policies],
+        "guardrails": [_info_json(info) for info in entry.guardrails],
         "cases": entry.cases,
     }
+
+
+def _info_json(info: PolicyInfo) -> dict[str, object]:
+    return {name: getattr(info, name) for name in ("id", "effect", "reason", "file", "line", "text")}

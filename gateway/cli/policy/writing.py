@@ -1,10 +1,12 @@
-"""Writing policies: check what is written, format it, begin a new action."""
+"""Writing policies: copy them, check what is written, format it, begin a new one."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from gateway.cli.exits import DONE, FINDING, USAGE, CommandError
@@ -12,16 +14,19 @@ from gateway.cli.output import print_json, print_prose
 from gateway.cli.policy.request import moment
 from gateway.cli.policy.verb import add_folder, add_verb, finding_json, folder_of, place
 from gateway.policy import files
-from gateway.policy.cases import CaseError
+from gateway.policy.bundle import SCHEMA
+from gateway.policy.cases import SUFFIX, CaseError
 from gateway.policy.finding import Finding, PolicyError
-from gateway.policy.folder import Folder
+from gateway.policy.folder import POLICIES, Folder
 from gateway.policy.format import formatted
 from gateway.policy.idle import idle
-from gateway.policy.scaffold import scaffold
+from gateway.policy.scaffold import appended, narrowing, scaffold
+
+NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def add_verbs(verbs: Any) -> None:
-    """Put `validate`, `fmt` and `new` into the parser of `policy`."""
+    """Put `validate`, `fmt`, `new` and `copy` into the parser of `policy`."""
     validate = add_verb(
         verbs,
         "validate",
@@ -48,12 +53,23 @@ def add_verbs(verbs: Any) -> None:
         verbs,
         "new",
         _new,
-        "begin the policy file of an action, with cases",
-        about="The permit permits nothing until its condition is written, and the first case fails until then.",
-        examples=("new peer.read --dir my",),
+        "begin the policy file of an action, or a forbid in it, with cases",
+        about="The permit permits nothing until its condition is written, and the first case fails until then; so the forbid, "
+        "which refuses nothing, and whose cases ask what the first allowed case of the action asks.",
+        examples=("new peer.read --dir my", "new peer.read_context --forbid office_hours --dir my"),
         exits="0 made, 1 there is one already",
     )
     add_folder(new).add_argument("action", metavar="ACTION", help="an action of the schema, such as peer.read")
+    new.add_argument("--forbid", metavar="NAME", help="put a forbid of this name beside what the action has, with two cases")
+    copy = add_verb(
+        verbs,
+        "copy",
+        _copy,
+        "copy the policies, their cases and the schema into a new directory, to be changed there",
+        examples=("copy mine", "copy candidate --dir mine"),
+        exits="0 copied, 1 the directory is there already",
+    )
+    add_folder(copy).add_argument("target", metavar="TARGET", type=Path, help="the new directory")
 
 
 def _validate(given: argparse.Namespace) -> int:
@@ -104,6 +120,8 @@ def _new(given: argparse.Namespace) -> int:
     if given.action not in schema.principals:
         near = ", ".join(sorted(schema.principals)) if len(schema.principals) < 20 else "`peergate policy index` lists them"
         raise CommandError(f"`{given.action}` is no action of the schema; known: {near}", USAGE)
+    if given.forbid is not None:
+        return _new_forbid(given, folder)
     made = scaffold(folder.bundle(), given.action, moment(folder, datetime.now(UTC)))
     if there := [place(folder, file) for file in made if (folder.policies / file).exists()]:
         raise CommandError(f"there is already {' and '.join(there)}")
@@ -117,4 +135,47 @@ def _new(given: argparse.Namespace) -> int:
         for file in made:
             print(f"made {place(folder, file)}")
         print("write the condition of the permit, make the cases say who does it and who does not, then `peergate policy test`")
+    return DONE
+
+
+def _new_forbid(given: argparse.Namespace, folder: Folder) -> int:
+    if not NAME.fullmatch(given.forbid):
+        raise CommandError(f"`--forbid` is a name of small letters, digits and `_`, got `{given.forbid}`", USAGE)
+    bundle = folder.bundle()
+    text, cases = narrowing(bundle, given.action, given.forbid, folder.cases())
+    path = given.action.replace(".", "/")
+    policies, asked = (folder.policies / f"{path}{suffix}" for suffix in (files.SUFFIX, SUFFIX))
+    if (there := bundle.policies.get(f"{path}/{given.forbid}")) is not None:
+        raise CommandError(f"there is already {there.id} in {place(folder, there.file, there.line)}")
+    before = policies.read_text("utf-8") if policies.exists() else ""
+    policies.parent.mkdir(parents=True, exist_ok=True)
+    policies.write_text(f"{before}\n{text}" if before else text, "utf-8")
+    at = place(folder, f"{path}{files.SUFFIX}", before.count("\n") + 2 if before else 1)
+    if cases:
+        asked.write_text(appended(asked.read_text("utf-8") if asked.exists() else "[", cases), "utf-8")
+    names = [str(case["name"]) for case in cases]
+    if given.json:
+        print_json({"made": f"{path}/{given.forbid}", "at": at, "cases": names})
+        return DONE
+    print(f"made {path}/{given.forbid} in {at}")
+    for name in names:
+        print_prose(f"case {name}")
+    print("write its condition, change what the cases ask, then `peergate policy validate` and `test`")
+    return DONE
+
+
+def _copy(given: argparse.Namespace) -> int:
+    folder, target = folder_of(given), given.target
+    if target.exists():
+        raise CommandError(f"{target} is there already")
+    inside = [path for path in sorted(folder.policies.rglob("*")) if path.suffix in (files.SUFFIX, ".json")]
+    for path in inside:
+        to = target / POLICIES / path.relative_to(folder.policies)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_bytes(path.read_bytes())
+    (target / SCHEMA).write_bytes(folder.schema.read_bytes())
+    if given.json:
+        print_json({"directory": str(target), "files": len(inside) + 1})
+    else:
+        print(f"copied {len(inside)} files of policies and cases, and the schema, to {target}")
     return DONE
