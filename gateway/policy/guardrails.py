@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gateway.policy.bundle import Bundle
 from gateway.policy.finding import Finding, PolicyError
 
@@ -56,6 +58,16 @@ REQUIRED: frozenset[str] = frozenset(
         "suggest_auto/rule_requires_approval",
     )
 )
+
+
+def load(schema: str, policies: Mapping[str, str], shipped: Mapping[str, str]) -> Bundle:
+    """Returns the bundle of policy texts by file name, with the guardrails as they were shipped; raises `PolicyError`."""
+    product = Bundle.from_text(schema, shipped, required=REQUIRED)
+    if policies == shipped:
+        return product
+    own = Bundle.from_text(schema, policies)
+    check_guardrails(own, product)
+    return own
 
 
 def check_guardrails(own: Bundle, shipped: Bundle) -> None:
