@@ -10,15 +10,13 @@ from __future__ import annotations
 import gc
 import json
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 
-from gateway.policy import guardrails
+from gateway.policy import child, guardrails
 from gateway.policy.bundle import Bundle
 from gateway.policy.finding import Finding, PolicyError
 
@@ -28,7 +26,6 @@ SECONDS = 300
 NICE = 10
 #: One at a time: collection is off and on again for the whole process.
 ALONE = threading.Lock()
-ROOT = Path(__file__).parents[2]
 COMMAND = ("-m", "gateway.policy.aside")
 
 
@@ -38,24 +35,11 @@ def load(schema: str, policies: Mapping[str, str], shipped: Mapping[str, str]) -
     It takes seconds: call it on a thread. A text that ends the process which reads it does not load.
     """
     with ALONE:
-        findings = _ask(json.dumps({"schema": schema, "policies": dict(policies), "shipped": dict(shipped)}))
-        if findings:
+        given = json.dumps({"schema": schema, "policies": dict(policies), "shipped": dict(shipped)})
+        if findings := child.ask(COMMAND, given, seconds=SECONDS):
             raise PolicyError(findings)
         with _uncollected():
             return Bundle.from_text(schema, policies, required=guardrails.REQUIRED, house_rules=False, checked=True)
-
-
-def _ask(given: str) -> list[Finding]:
-    try:
-        # Nothing of our environment is handed down: a key may be in it.
-        done = subprocess.run(  # noqa: S603  # the command is ours, and what is given is only ever its input
-            [sys.executable, *COMMAND], input=given.encode(), capture_output=True, timeout=SECONDS, cwd=ROOT, env={}, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return [Finding("", 0, "", f"they take longer than {SECONDS} s to check")]
-    if done.returncode != 0:
-        return [Finding("", 0, "", "the process that checked them has died of it")]
-    return [Finding(**finding) for finding in json.loads(done.stdout)]
 
 
 @contextmanager
@@ -75,12 +59,15 @@ def main() -> None:
     """Reads from standard input and writes findings to standard output."""
     os.nice(NICE)
     given = json.load(sys.stdin)
-    findings: tuple[Finding, ...] = ()
+    sys.stdout.write(json.dumps([asdict(finding) for finding in _findings(**given)]))
+
+
+def _findings(schema: str, policies: Mapping[str, str], shipped: Mapping[str, str]) -> tuple[Finding, ...]:
     try:
-        guardrails.load(given["schema"], given["policies"], given["shipped"])
+        guardrails.load(schema, policies, shipped)
     except PolicyError as refused:
-        findings = refused.findings
-    sys.stdout.write(json.dumps([asdict(finding) for finding in findings]))
+        return refused.findings
+    return ()
 
 
 if __name__ == "__main__":
