@@ -23,11 +23,13 @@ from gateway.operations.call import Services
 from gateway.operations.contexts import ContextCache
 from gateway.operations.cursor import cursor_key
 from gateway.operations.registry import OPERATIONS
+from gateway.policy import guardrails
+from gateway.policy.aside import load as aside_load
 from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.cases import load_cases
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import Engines
-from gateway.policy.guardrails import REQUIRED, check_guardrails
+from gateway.policy.files import read_schema, read_texts
 from gateway.store import installation
 from gateway.store.db import Database
 from gateway.store.faults import StoreRefused
@@ -147,37 +149,37 @@ def open_services(
             contexts=ContextCache(),
             cursor_key=cursor_key(salt),
             policies_at=_policies_at(settings),
-            load_policies=lambda: (load_bundle(settings), load_cases(_policies_at(settings))),
+            load_policies=lambda: (load_bundle(settings, aside=True), load_cases(_policies_at(settings))),
             embedder=embedder,
         )
         opened.pop_all()
         return services
 
 
-def load_bundle(settings: Settings) -> Bundle:
+def load_bundle(settings: Settings, *, aside: bool = False) -> Bundle:
     """The policies that decide: the directory in the settings, else the ones shipped with the product.
 
     The schema and the guardrails are always the shipped ones: a group of actions that lost its members would disarm the
-    guardrails on it as surely as a changed text.
+    guardrails on it as surely as a changed text. `aside`, others are answered meanwhile.
 
     Raises:
         PolicyError: anything in them is wrong, or a guardrail is missing or not as it was shipped.
         ConfigError: there is no such directory, or another schema lies with it.
     """
-    root = shipped()
-    schema = root / SCHEMA
-    own = settings.policies
-    if own is not None and not own.is_dir():
+    root, own = shipped(), settings.policies
+    if own is not None:
+        _check_directory(own, root / SCHEMA)
+    load = aside_load if aside else guardrails.load
+    texts = read_texts(root / "policies")
+    return load(read_schema(root / SCHEMA), texts if own is None else read_texts(own), texts)
+
+
+def _check_directory(own: Path, schema: Path) -> None:
+    if not own.is_dir():
         raise ConfigError(f"`policies`: {own} is not a directory")
-    bundle = Bundle.load(schema, root / "policies", required=REQUIRED)
-    if own is None:
-        return bundle
     for other in (own / SCHEMA, own.parent / SCHEMA):
         if other.is_file() and other.read_bytes() != schema.read_bytes():
             raise ConfigError(f"`policies`: {other} is not the schema that this gateway decides by, which cannot be replaced")
-    made = Bundle.load(schema, own)
-    check_guardrails(made, bundle)
-    return made
 
 
 def _keep(bundle: Bundle, now: datetime, tx: Tx) -> None:

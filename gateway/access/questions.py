@@ -143,7 +143,8 @@ class Questions:
 
     def _compare(self, question: Question, verdict: Verdict, row: LogRow) -> None:
         """Ask the policies in the shadow the same, and note on the row what they would have answered otherwise."""
-        if (shadow := question.by.shadow) is None:
+        shadow = question.by.shadow
+        if shadow is None or question.query.action not in shadow.actions:
             return
         query, slice, grants = question.query, question.slices[-1], question.grants
         found = shadow.compare(verdict, lambda engine: engine.decide(query, slice, grants), query.principal, row.id)

@@ -58,7 +58,8 @@ class Rows(Questions):
         plan = _planned(question.by.engine, question)
         row = self._record(question, plan.verdict)
         row.details["planned"] = "Memory"  # type: ignore[index]  # a dict until the row is chained
-        if (shadow := question.by.shadow) is not None:
+        shadow = question.by.shadow
+        if shadow is not None and action in shadow.actions:
             found = shadow.compare_plan(plan, lambda engine: _planned(engine, question))
             row.details.update({"shadow": found} if found is not None else {})  # type: ignore[attr-defined]  # a dict until the row is chained
         session.rows.append(row)

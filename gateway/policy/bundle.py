@@ -58,11 +58,13 @@ class Bundle:
         *,
         required: Collection[str] = (),
         house_rules: bool = True,
+        checked: bool = False,
     ) -> Bundle:
         """Returns the bundle of a schema text and of policy texts by file name; raises `PolicyError` with all that is wrong.
 
         `required` are ids without which it does not load. Without `house_rules` any store of Cedar policies loads; what
-        guards the process and the answer cannot be switched off.
+        guards the process and the answer cannot be switched off. Texts that another process has just `checked`, these very
+        ones, are not validated once more.
         """
         handle = _schema(schema)
         read: list[Policy] = []
@@ -76,12 +78,12 @@ class Bundle:
         if not policies:
             findings.append(Finding("", 0, "", "no policy at all"))
         findings += _breaches_of_the_whole(read, required)
-        if not findings:
+        if not findings and not checked:
             findings += _invalid(read, handle)
         if findings:
             raise PolicyError(findings)
         bundle = _assemble(schema, handle, {p.info.id: p for p in read})
-        if findings := list(translatable.breaches(bundle.vocabulary, bundle.policies, bundle.members)):
+        if not checked and (findings := list(translatable.breaches(bundle.vocabulary, bundle.policies, bundle.members))):
             raise PolicyError(findings)
         return bundle
 

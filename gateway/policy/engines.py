@@ -11,7 +11,7 @@ from gateway.model.org_policy import OrgPolicy
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.organisation import extend
-from gateway.policy.shadow import Shadow, Tally
+from gateway.policy.shadow import Shadow, Tally, differing
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,8 @@ class Engines:
             return Own(engine)
         whole = {policy.id: policy.current.cedar_text for policy in policies}
         tallies = {policy.id: self._tally(policy, now) for policy in waiting}
-        return Own(engine, Shadow(base.sibling(extend(base.bundle, whole)), tallies))
+        beside = base.sibling(extend(base.bundle, whole))
+        return Own(engine, Shadow(beside, tallies, differing(engine.bundle, beside.bundle)))
 
     def build_all(self, policies: Iterable[OrgPolicy], now: datetime, *, on: PolicyEngine | None = None) -> dict[str, Own]:
         """Returns the same for every organisation that has any policy."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from types import MappingProxyType
 
 import cedarpy
@@ -25,11 +27,15 @@ def members(
     trees: Mapping[str, pst.Template], names: Mapping[str, EntityUid], within: Mapping[EntityUid, frozenset[EntityUid]]
 ) -> dict[str, tuple[str, ...]]:
     """Returns, for each name of an action, the ids of the policies that could match it, forbids too; `within` is `groups`."""
-    targets = {id_: _targets(tree.action) for id_, tree in trees.items()}
-    return {
-        name: tuple([id_ for id_, named in targets.items() if named is None or not named.isdisjoint(within[uid])])
+    place = {id_: at for at, id_ in enumerate(trees)}
+    alike: dict[frozenset[EntityUid] | None, list[str]] = defaultdict(list)
+    for id_, tree in trees.items():
+        alike[_targets(tree.action)].append(id_)
+    matching = {
+        name: [ids for named, ids in alike.items() if named is None or not named.isdisjoint(within[uid])]
         for name, uid in names.items()
     }
+    return {name: tuple(sorted(chain.from_iterable(found), key=place.__getitem__)) for name, found in matching.items()}
 
 
 def build(

@@ -120,13 +120,13 @@ class Replay:
 
     def add(self, page: RecordedPage) -> None:
         """Takes the decisions of a page again; those over the same entities are asked together."""
-        alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[tuple[Recorded, Query]]] = {}
+        alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[Recorded]] = {}
         for row in page.rows:
-            query = self._query(row, page.bodies)
-            if isinstance(query, str):
-                self._counts[query] += 1
+            left_out = self._left_out(row, page.bodies)
+            if left_out is not None:
+                self._counts[left_out] += 1
             else:
-                alike.setdefault((row.org_id, row.slices, self._granted(row)), []).append((row, query))
+                alike.setdefault((row.org_id, row.slices, self._granted(row)), []).append(row)
         for (org_id, slices, ids), asked in alike.items():
             if all(id_ in self._grants for id_ in ids):
                 engine = self._own.get(org_id, self._engine)
@@ -151,8 +151,8 @@ class Replay:
             flips=tuple(sorted(Flip(*key, line.count, tuple(line.samples)) for key, line in self._lines.items())),
         )
 
-    def _query(self, row: Recorded, bodies: Mapping[str, str]) -> Query | str:
-        """Returns what to ask, or what a row counts as that cannot be asked."""
+    def _left_out(self, row: Recorded, bodies: Mapping[str, str]) -> str | None:
+        """Returns what a row counts as that cannot be asked; None for one that can, as far as is seen before its context."""
         if row.deny_kind in NOT_BY_POLICY:
             return "not_by_policy"
         if not row.slices or row.context is None:
@@ -161,9 +161,17 @@ class Replay:
             return "erased"
         try:
             self._entities(row.slices, bodies)
-            return Query(row.principal, row.action, row.resource, self._context(row.context))
-        except (SliceError, ValueRefused, KeyError, ValueError, TypeError):
+        except (SliceError, KeyError, ValueError, TypeError):
             return "not_replayable"
+        return None
+
+    def _query(self, row: Recorded) -> Query | None:
+        """Returns what to ask; None, and the row is counted, when its context is not one."""
+        try:
+            return Query(row.principal, row.action, row.resource, self._context(row.context or {}))
+        except (ValueRefused, KeyError, ValueError, TypeError):
+            self._counts["not_replayable"] += 1
+            return None
 
     def _context(self, shown: Mapping[str, object]) -> Context:
         key = repr(shown)
@@ -202,28 +210,24 @@ class Replay:
         held = self._held[row.slices]
         return () if held is None else held.grants.get(row.principal.id, ())
 
-    def _decide(
-        self, engine: PolicyEngine, asked: Iterable[tuple[Recorded, Query]], held: _Held, grants: Sequence[MemoryGrant]
-    ) -> None:
+    def _decide(self, engine: PolicyEngine, asked: Iterable[Recorded], held: _Held, grants: Sequence[MemoryGrant]) -> None:
         """Decides over the same entities; the same question is asked once, for nothing else is in its answer."""
         single: list[tuple[Recorded, Hashable]] = []
         fresh: dict[Hashable, Query] = {}
-        for row, query in asked:
+        bundle, ids = engine.bundle.hash, tuple([grant.id for grant in grants])
+        heeding = self._heeding[bundle]
+        for row in asked:
             if row.planned is not None:
-                self._plan(engine, row, row.planned, query, held.slice, grants)
+                if (query := self._query(row)) is not None:
+                    self._plan(engine, row, row.planned, query, held.slice, grants)
                 continue
-            context = repr(row.context) if query.action in self._heeding[engine.bundle.hash] else None
-            key: Hashable = (
-                engine.bundle.hash,
-                query.principal,
-                query.action,
-                query.resource,
-                context,
-                tuple([g.id for g in grants]),
-            )
-            single.append((row, key))
-            if key not in held.verdicts:
+            context = repr(row.context) if row.action in heeding else None
+            key: Hashable = (bundle, row.principal, row.action, row.resource, context, ids)
+            if key not in held.verdicts and key not in fresh:
+                if (query := self._query(row)) is None:
+                    continue
                 fresh[key] = query
+            single.append((row, key))
         alike = sorted(fresh.items(), key=_kind)
         for start in range(0, len(alike), AT_ONCE):
             part = alike[start : start + AT_ONCE]

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
 import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 
+from gateway.policy import child
 from gateway.policy.bundle import Bundle
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.organisation import MAX_BYTES, extend
@@ -24,7 +23,6 @@ MEMORY_BYTES = 1024 * 1024 * 1024
 FINDINGS = 50
 #: Processes at once.
 SLOTS = threading.BoundedSemaphore(2)
-ROOT = Path(__file__).parents[2]
 COMMAND = ("-m", "gateway.policy.sandbox")
 #: A bundle without an organisation's policies is made of something.
 NOTHING = '@id("nothing") forbid (principal, action, resource);'
@@ -39,22 +37,9 @@ def check(schema: str, texts: Mapping[str, str]) -> None:
         if len(text) > MAX_BYTES:
             raise PolicyError([Finding(f"org/{text_id}", 0, "", f"longer than {MAX_BYTES} bytes")])
     with SLOTS:
-        findings = _ask(json.dumps({"schema": schema, "texts": dict(texts)}))
+        findings = child.ask(COMMAND, json.dumps({"schema": schema, "texts": dict(texts)}), seconds=SECONDS)
     if findings:
         raise PolicyError(findings)
-
-
-def _ask(given: str) -> list[Finding]:
-    try:
-        # Nothing of our environment is handed down: a key may be in it.
-        done = subprocess.run(  # noqa: S603  # the command is ours, and what is given is only ever its input
-            [sys.executable, *COMMAND], input=given.encode(), capture_output=True, timeout=SECONDS, cwd=ROOT, env={}, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return [Finding("", 0, "", f"it takes longer than {SECONDS} s to read")]
-    if done.returncode != 0:
-        return [Finding("", 0, "", "the process that read it has died of it")]
-    return [Finding(**finding) for finding in json.loads(done.stdout)]
 
 
 def main() -> None:

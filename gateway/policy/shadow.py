@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 
 from gateway.model.decision import Verdict
 from gateway.model.entity import EntityUid
+from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.organisation import stored_id
 from gateway.policy.plan import Plan
@@ -21,6 +22,17 @@ Direction = Literal["gain", "lose"]
 SAMPLES, PRINCIPALS = 20, 200
 
 _log = logging.getLogger("gateway.policy")
+
+
+def differing(one: Bundle, other: Bundle) -> frozenset[str]:
+    """Returns the actions, of two bundles under one schema, about which their policies are not the same, word for word."""
+    changed = {id_ for id_ in one.policies.keys() | other.policies.keys() if _text(one, id_) != _text(other, id_)}
+    return frozenset(a for a in one.members if not changed.isdisjoint((*one.members[a], *other.members[a])))
+
+
+def _text(bundle: Bundle, policy_id: str) -> str | None:
+    info = bundle.policies.get(policy_id)
+    return info.text if info is not None else None
 
 
 @dataclass(slots=True)
@@ -53,11 +65,13 @@ class Tally:
 class Shadow:
     """What an organisation would be decided by if every policy in the shadow were promoted; a tally for each, by stored id.
 
+    `actions` are those that anything could be otherwise for: about every other the same policies would be asked again.
     `asked` counts the questions, `failures` those that came to nothing. It is written to on the event loop only.
     """
 
     engine: PolicyEngine
     tallies: Mapping[str, Tally]
+    actions: frozenset[str]
     asked: int = 0
     failures: int = 0
 

@@ -76,11 +76,15 @@ def from_texts(bundle: Bundle, texts: Iterable[str], *, salt: bytes) -> Slice:
 
     In such a text every entity is named as one, so nothing is read back from Cedar, which would hand out every action too.
     """
-    entities = {(e["uid"]["type"], e["uid"]["id"]): e for text in texts for e in json.loads(text)}
+    whole = list(texts)
+    entities = {(e["uid"]["type"], e["uid"]["id"]): e for text in whole for e in json.loads(text)}
     found = list(entities.values())
     seen = {EntityUid(**parent) for entity in found for parent in entity["parents"]}
-    seen.update(named([[entity["attrs"], entity["tags"]] for entity in found]))
-    text = canonical(found)
+    for entity in found:
+        # Most values are words and numbers, which name nothing.
+        values = [value for part in ("attrs", "tags") for value in entity[part].values() if isinstance(value, dict | list)]
+        seen.update(named(values))
+    text = whole[0] if len(whole) == 1 else canonical(found)  # what is alone is canonical as it is
     return _slice(bundle, _parsed(bundle, text, None), text, frozenset(EntityUid(*uid) for uid in entities), seen, salt, None)
 
 

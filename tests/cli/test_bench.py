@@ -38,10 +38,18 @@ FIGURES = {
         "memory-hidden",
         "memory-insert",
     ],
+    "policies": [
+        "policies-partition-1000",
+        "policies-partition-5000",
+        "policies-reload",
+        "policies-reload-failed",
+        "policies-replay",
+        "policies-shadow",
+    ],
     "kill": ["kill"],
 }
 MEMBERS = {"name", "what", "unit", "value", "must", "aim", "ratio", "met", "aim_met", "measured"}
-WITHOUT_RATIO = {"kill", "memory-hidden", "memory-insert"}
+WITHOUT_RATIO = {"kill", "memory-hidden", "memory-insert", "policies-reload-failed", "policies-replay"}
 
 
 def run(*arguments: str) -> int:

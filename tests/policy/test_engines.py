@@ -12,6 +12,7 @@ from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import Engines
 from gateway.policy.finding import PolicyError
 from gateway.policy.organisation import extend
+from gateway.policy.shadow import differing
 from tests.world import AWAY, HOME, NOW, World, agent_caller, an_org_policy, caller, session, shipped
 
 FORBID = 'forbid (principal is Agent, action == Action::"peer.read", resource);'
@@ -135,6 +136,18 @@ def test_the_sandbox_has_nothing_of_our_environment(monkeypatch: pytest.MonkeyPa
     code = "import os, sys; print('[]'); sys.exit('PEERGATE_KEY' in os.environ)"
     monkeypatch.setattr(sandbox, "COMMAND", ("-c", code))
     sandbox.check(shipped().schema_text, {"p": PERMIT_ALL})
+
+
+# -- shadows
+
+
+def test_two_bundles_differ_in_the_actions_about_which_any_policy_is_another() -> None:
+    one, same = extend(shipped(), {"p": FORBID}), extend(shipped(), {"p": FORBID})
+    other = extend(shipped(), {"p": FORBID.replace("Agent", "Human"), "q": PERMIT_ALL})
+    assert differing(one, same) == frozenset()
+    assert differing(one, shipped()) == differing(shipped(), one) == {"peer.read"}
+    assert differing(one, extend(shipped(), {"p": FORBID.replace("Agent", "Human")})) == {"peer.read"}
+    assert differing(one, other) == frozenset(one.members)
 
 
 # -- engines

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TypeVar
 
 import pytest
 
@@ -22,7 +20,9 @@ from gateway.policy.prove import counterexample, schema
 from gateway.policy.prove.logic import every, known, no
 from gateway.policy.prove.scene import Question, Scene
 from gateway.policy.prove.symbols import Record
+from tests.policy import random_cedar
 from tests.policy.pinning import pinned
+from tests.policy.random_cedar import LONGS, MOMENTS, STRINGS, perhaps, some
 
 SCHEMA = """
 entity Org;
@@ -99,9 +99,6 @@ OF_A_DOC = (
     "(if principal.active then resource.owner else principal) == principal",
     '(if resource has box then resource.box.name else "bob") == resource.title',
 )
-T = TypeVar("T")
-STRINGS, LONGS = ("ann", "bob", "nan", ""), (-2, -1, 0, 1, 2)
-MOMENTS = (datetime(2025, 12, 30, 12, tzinfo=UTC), datetime(2025, 12, 31, 23, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def test_of_one_store_the_encoding_and_the_engine_say_the_same() -> None:
@@ -162,25 +159,7 @@ def a_policy(chance: random.Random) -> str:
     principal = chance.choice(("principal", "principal is User", 'principal == User::"u0"', 'principal in Group::"g1"'))
     action = chance.choice(("action", "action", 'action == Action::"read"', 'action in Action::"write"'))
     leaves = (*LEAVES, *OF_A_DOC * 2) if doc else LEAVES
-    clauses = [
-        f"{chance.choice(('when', 'unless'))} {{ {an_expression(chance, leaves, 3)} }}" for _ in range(chance.randint(0, 2))
-    ]
-    effect = chance.choice(("permit", "permit", "forbid"))
-    return f"{effect} ({principal}, {action}, resource{' is Doc' if doc else ''}) {' '.join(clauses)};"
-
-
-def an_expression(chance: random.Random, leaves: Sequence[str], depth: int) -> str:
-    if not depth or chance.random() < 0.4:
-        return chance.choice(leaves)
-    one, two, three = (an_expression(chance, leaves, depth - 1) for _ in range(3))
-    forms: Sequence[Callable[[], str]] = (
-        lambda: f"(({one}) && ({two}))",
-        lambda: f"(({one}) || ({two}))",
-        lambda: f"!({one})",
-        lambda: f"(if {one} then {two} else {three})",
-        lambda: f"(({one}) == ({two}))",
-    )
-    return chance.choice(forms)()
+    return random_cedar.a_policy(chance, (principal, action, f"resource{' is Doc' if doc else ''}"), leaves, depth=3)
 
 
 def a_store(chance: random.Random) -> list[Entity]:
@@ -217,11 +196,3 @@ def a_context(chance: random.Random) -> dict[str, Value]:
     context: dict[str, Value] = {"now": chance.choice(MOMENTS), "at": {"minute": chance.choice(LONGS)}}
     perhaps(chance, context, n=chance.choice(LONGS), friend=EntityUid("User", chance.choice(("u0", "u1"))))
     return context
-
-
-def perhaps(chance: random.Random, attrs: dict[str, Value], **values: Value) -> None:
-    attrs.update({name: value for name, value in values.items() if chance.random() < 0.6})
-
-
-def some(chance: random.Random, values: Sequence[T]) -> tuple[T, ...]:
-    return tuple(chance.sample(values, chance.randint(0, 2)))

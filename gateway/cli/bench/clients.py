@@ -9,11 +9,12 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
+from typing import IO, cast
 from urllib.parse import urlsplit
 
 from gateway.cli.bench.figure import Clients
@@ -67,12 +68,26 @@ def middle(loads: Sequence[Load]) -> Load:
     return Load(*(median(getattr(load, name) for load in loads) for name in Load.__slots__))
 
 
-def _own(url: str, requests: Sequence[Request], seconds: float) -> Load:
+def send_during(url: str, requests: Sequence[Request], act: Callable[[], None]) -> Load:
+    """Keep eight connections busy with these requests for as long as `act` takes; by our own clients.
+
+    Raises:
+        CommandError: as `send`.
+    """
+    return _own(url, requests, None, act)
+
+
+def _own(url: str, requests: Sequence[Request], seconds: float | None, act: Callable[[], None] | None = None) -> Load:
     job = {"url": url, "requests": [asdict(request) for request in requests], "seconds": seconds}
     with tempfile.TemporaryFile() as errors:
         process = start_module(["gateway.cli.bench.load"], errors)
+        told = cast(IO[bytes], process.stdin)
         try:
-            said, _ = process.communicate(json.dumps(job).encode())
+            told.write(json.dumps(job).encode() + b"\n")
+            told.flush()
+            if act is not None:
+                act()
+            said, _ = process.communicate()
         finally:
             process.kill()
         if process.returncode:

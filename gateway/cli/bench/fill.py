@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -63,6 +63,7 @@ class Filled:
     org_id: str
     agents: tuple[AgentKey, ...]
     peers: tuple[str, ...]
+    owner_key: str = field(repr=False)
 
 
 def fill(data: Path, *, peers: int, observers: int, agents: int, rules: Sequence[ApprovalRules] = ()) -> Filled:
@@ -86,7 +87,7 @@ def fill(data: Path, *, peers: int, observers: int, agents: int, rules: Sequence
         _insert(database, OBSERVERS, listed)
     finally:
         services.database.close()
-    return Filled(org.org_id, keys, ids)
+    return Filled(org.org_id, keys, ids, org.api_key)
 
 
 def fill_events(database: Database, org_id: str, peers: Sequence[str], *, buckets: int, now: datetime) -> int:

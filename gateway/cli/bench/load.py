@@ -1,6 +1,7 @@
 """Load: requests over keep-alive connections from a process of its own, each connection one request at a time.
 
-Run as a module it reads a `Job` as JSON from standard input and prints what it measured. Nothing is parsed beyond what is
+Run as a module it reads a job as a line of JSON from standard input and prints what it measured; a job without `seconds` lasts
+until that input ends. Nothing is parsed beyond what is
 needed to know that an answer is whole and what it is, so that the clients are not what is measured. A server that says to
 come back later (503) is asked again, and that is counted; any other answer than 200 ends the measurement.
 """
@@ -11,6 +12,7 @@ import asyncio
 import importlib
 import importlib.util
 import json
+import math
 import sys
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -75,6 +77,10 @@ class _Run:
         self._next += 1
         return self._requests[self._next % len(self._requests)]
 
+    def stop(self) -> None:
+        """Nothing is sent after what is under way."""
+        self._until = 0.0
+
     def fail(self, why: str) -> None:
         if not self.ended.done():
             self.ended.set_exception(RuntimeError(why))
@@ -129,13 +135,19 @@ class _Connection(asyncio.Protocol):
         self._transport.write(request)
 
 
-async def load(url: str, requests: list[Request], seconds: float) -> Load:
-    """Send requests in turn for some seconds; raise RuntimeError with an answer that is neither 200 nor 503, or without any."""
+async def load(url: str, requests: list[Request], seconds: float | None) -> Load:
+    """Send requests in turn for some seconds, or else until the standard input ends.
+
+    Raises:
+        RuntimeError: with an answer that is neither 200 nor 503, or none was 200.
+    """
     address = urlsplit(url)
     host, port = address.hostname or "", address.port or 80
     start, busy = perf_counter(), process_time()
-    run = _Run([request.encoded(address.netloc) for request in requests], start + seconds)
+    run = _Run([request.encoded(address.netloc) for request in requests], math.inf if seconds is None else start + seconds)
     loop = asyncio.get_running_loop()
+    if seconds is None:
+        loop.add_reader(sys.stdin.fileno(), run.stop)
     for _ in range(CONNECTIONS):
         await loop.create_connection(lambda: _Connection(run), host, port)
     await run.ended
@@ -155,7 +167,7 @@ async def load(url: str, requests: list[Request], seconds: float) -> Load:
 
 def main() -> None:
     """Do the job on standard input."""
-    job = json.load(sys.stdin)
+    job = json.loads(sys.stdin.readline())
     requests = [Request(**request) for request in job["requests"]]
     done = _run(load(job["url"], requests, job["seconds"]))
     print(json.dumps({name: getattr(done, name) for name in Load.__slots__}))

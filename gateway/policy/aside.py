@@ -1,0 +1,74 @@
+"""Aside: policies are read again while others decide, so that whoever is being answered meanwhile hardly notices.
+
+Reading thousands of policies takes some seconds, of which Cedar holds the interpreter for tenths at a time: all checks are
+those of a process of its own, which gives way to this one. `python -m gateway.policy.aside` is that process: it reads texts
+as JSON, and writes what is wrong with them.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+
+from gateway.policy import child, guardrails
+from gateway.policy.bundle import Bundle
+from gateway.policy.finding import Finding, PolicyError
+
+#: Checking 5,000 policies takes some 5 s of a processor; a busy machine may need many times that.
+SECONDS = 300
+#: How far the checking process steps back behind those that answer; 19 would never end on a busy machine.
+NICE = 10
+#: One at a time: collection is off and on again for the whole process.
+ALONE = threading.Lock()
+COMMAND = ("-m", "gateway.policy.aside")
+
+
+def load(schema: str, policies: Mapping[str, str], shipped: Mapping[str, str]) -> Bundle:
+    """Returns the bundle of `policies`, by file name, checked as `guardrails.load` does; raises `PolicyError`.
+
+    It takes seconds: call it on a thread. A text that ends the process which reads it does not load.
+    """
+    with ALONE:
+        given = json.dumps({"schema": schema, "policies": dict(policies), "shipped": dict(shipped)})
+        if findings := child.ask(COMMAND, given, seconds=SECONDS):
+            raise PolicyError(findings)
+        with _uncollected():
+            return Bundle.from_text(schema, policies, required=guardrails.REQUIRED, house_rules=False, checked=True)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No collection of garbage within, and none ever of what was made: trees of policies stay as long as they decide, and
+    looking through all of them holds everybody up for some tenths of a second. What is no more referred to goes as ever.
+    """
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        gc.enable()
+
+
+def main() -> None:
+    """Reads from standard input and writes findings to standard output."""
+    os.nice(NICE)
+    given = json.load(sys.stdin)
+    sys.stdout.write(json.dumps([asdict(finding) for finding in _findings(**given)]))
+
+
+def _findings(schema: str, policies: Mapping[str, str], shipped: Mapping[str, str]) -> tuple[Finding, ...]:
+    try:
+        guardrails.load(schema, policies, shipped)
+    except PolicyError as refused:
+        return refused.findings
+    return ()
+
+
+if __name__ == "__main__":
+    main()
