@@ -9,7 +9,7 @@ from gateway.cli.agent_answers import DELETED_AGENT, show_agent, show_deleted_ag
 from gateway.cli.command import Argument, Command, command
 from gateway.cli.explanation import show_decision
 from gateway.cli.memory_commands import MEMORY_COMMANDS
-from gateway.cli.org_policy_commands import ORG_POLICIES
+from gateway.cli.own_policy_commands import OWN_POLICIES
 from gateway.cli.policy_replay import SIMULATE
 
 LIMIT = Argument("limit", "rows at most", "query", kind=int)
@@ -295,5 +295,5 @@ ORGANISATION: tuple[Command, ...] = (
 )
 
 COMMANDS: tuple[Command, ...] = (
-    *AGENTS, *PEERS, *MEMORY_COMMANDS, *APPROVALS, *RECORDS, *ORGANISATION, *ORG_POLICIES, *ADMINISTRATION
+    *AGENTS, *PEERS, *MEMORY_COMMANDS, *APPROVALS, *RECORDS, *ORGANISATION, *OWN_POLICIES, *ADMINISTRATION
 )  # fmt: skip
