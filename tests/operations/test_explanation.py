@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
-from gateway.operations.explanation import MISSING, NOTES
+from gateway.operations.explanation import MISSING, NOTES, explain_recorded, shape
 from tests.builders import Client, Gateway, done
-from tests.operations.asking import restart, stored
+from tests.operations.asking import ABSENT, restart, stored
 from tests.operations.connecting import allow, connect, converse, remember
 from tests.operations.evidence_rows import craft, tamper
 from tests.operations.test_cedar_policies import FORBID_AGENTS, step, write
 from tests.operations.test_platform import platform_of
+from tests.policy.test_explain import of_the_shipped
+from tests.policy.test_replay import page_of
+from tests.remote import a_memory_grant, a_remote_connection
+from tests.world import World, bundle_of, caller, session
 
 OVERFLOW = 'forbid (principal, action == Action::"peer.read", resource) when { context.clock.minute * 9223372036854775807 > 0 };'
 ALONE = {"organisation_policy": None, "reason_code": None, "precedence": None}
@@ -171,6 +176,31 @@ def test_a_listing_that_could_show_nobody_s_rows_is_explained_without_a_row(gate
     assert found["missing"] is None
     assert found["note"] == f"a listing: whatever the row of `Memory`, {NOTES['forbidden']}"
     assert [reason["policy_id"] for reason in found["reasons"]] == ["guardrails/memory/humans"]
+
+
+def test_what_a_person_chose_as_a_label_is_kept_back_and_named(gateway: Gateway) -> None:
+    head = '@id("p") permit (principal is Connection, action == Action::"memory.search", resource)'
+    bundle = bundle_of(head + ' when { principal.projects.contains("beta") && principal.tiers.contains("pii") };')
+    world = World(bundle)
+    world.state.put_remote_connection(a_remote_connection())
+    for state in (world.state, gateway.services.state):
+        state.put_memory_grant(a_memory_grant(actions=("read",)))
+    asked = session(caller("partner", "Connection"))
+    world.access.plan(asked, "memory.search", world.state.agents["agent"])
+    page = page_of(asked.rows, planned="Memory")
+    found = explain_recorded(gateway.services, page, {bundle.hash: bundle}.get)
+    assert found["missing"] is None
+    assert found["nearest"]["unmet"]["text"] == 'principal.projects.contains("beta")'
+    assert (found["nearest"]["unmet"]["values"], found["nearest"]["unmet"]["redacted"]) == ({}, ["principal.projects"])
+
+
+def test_the_text_of_a_grant_is_told_without_its_labels() -> None:
+    found = of_the_shipped("memory/grant: a row without all the tags that the grant asks for is not found")
+    assert found.nearest is not None
+    policy = replace(found.nearest.policy, policy_id=f"grant/{ABSENT}")
+    found = replace(found, nearest=replace(found.nearest, policy=policy))
+    unmet = shape(found, names={}, redacted=True)["nearest"]["unmet"]
+    assert (unmet["text"], unmet["redacted"]) == ('(resource.tags).containsAll(["…", "…"])', ["resource.tags"])
 
 
 # -- under the policies that decided
