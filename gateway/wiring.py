@@ -134,7 +134,8 @@ def open_services(
 
         def catch_up(rows: Rows) -> None:
             state.take_over(loaded(rows))
-            engines.put_all(engines.build_all(list(state.org_policies.values()), now()))
+            policies, beside = list(state.org_policies.values()), engines.staged
+            engines.put_all(engines.build_all(policies, now(), beside=beside, orgs=list(state.orgs)))
 
         database.on_reopen(catch_up)
         services = Services(
