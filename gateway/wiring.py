@@ -26,7 +26,8 @@ from gateway.operations.registry import OPERATIONS
 from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.cases import load_cases
 from gateway.policy.engine import PolicyEngine
-from gateway.policy.engines import Engines
+from gateway.policy.engines import Engines, Staged
+from gateway.policy.finding import PolicyError
 from gateway.policy.guardrails import REQUIRED, check_guardrails
 from gateway.store import installation
 from gateway.store.db import Database
@@ -127,10 +128,16 @@ def open_services(
         salt, first_seen = installation.read_salt(database)
         if first_seen is not None:
             database.write(Unit(lambda tx: installation.keep_salt(tx, first_seen))).result()
-        engines = Engines(PolicyEngine(bundle, salt=salt), loaded_at=started)
-        engines.put_all(engines.build_all(list(state.org_policies.values()), started))
-        for deciding in (bundle, *engines.bundles()):
-            database.write(Unit(partial(_keep, deciding, started))).result()
+        policies = list(state.org_policies.values())
+        deciding = _promoted(settings, database, bundle)
+        engines = Engines(PolicyEngine(deciding, salt=salt), loaded_at=started)
+        if deciding is bundle:
+            engines.put_all(engines.build_all(policies, started))
+        else:
+            staged = Staged(engines.base.sibling(bundle), started)
+            engines.stage(staged, engines.build_all(policies, started, beside=staged, orgs=list(state.orgs)))
+        for kept in (bundle, deciding, *engines.bundles()):
+            database.write(Unit(partial(_keep, kept, started))).result()
 
         def catch_up(rows: Rows) -> None:
             state.take_over(loaded(rows))
@@ -179,6 +186,20 @@ def load_bundle(settings: Settings) -> Bundle:
     made = Bundle.load(schema, own)
     check_guardrails(made, bundle)
     return made
+
+
+def _promoted(settings: Settings, database: Database, bundle: Bundle) -> Bundle:
+    """What decides at the start: the policies on the disk; with `reload = shadow` those that a server decided by last, where
+    they still stand beside the schema and the guardrails of this version."""
+    noted = database.read_sync(installation.last_deciding) if settings.reload == "shadow" else None
+    if noted is None or noted[0] == bundle.hash:
+        return bundle
+    try:
+        last = Bundle.from_body(noted[1])
+        check_guardrails(last, bundle)
+    except PolicyError:
+        return bundle
+    return last if (last.hash, last.schema_hash) == (noted[0], bundle.schema_hash) else bundle
 
 
 def _keep(bundle: Bundle, now: datetime, tx: Tx) -> None:

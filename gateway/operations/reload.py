@@ -26,7 +26,7 @@ from gateway.policy.engines import Engines, Own, Staged
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.slice import SliceError
 from gateway.store.entities import Installation
-from gateway.store.installation import keep_bundle
+from gateway.store.installation import keep_bundle, keep_deciding
 from gateway.store.rows import Tx
 from gateway.store.writer import Unit
 
@@ -89,6 +89,12 @@ async def reload(services: Services) -> dict[str, Any] | None:
             session.written(rows)
             return _shape(ready)
     return None
+
+
+def note_deciding(services: Services) -> None:
+    """Note what a server decides by from its start on, so that with `reload = shadow` the next start goes on with it."""
+    bundle = services.access.engines.base.bundle
+    services.database.write(Unit(lambda tx: keep_deciding(tx, bundle.hash))).result()
 
 
 class Watch:
@@ -185,6 +191,7 @@ def _put(tx: Tx, grant: Grant[Installation], ready: Ready, engines: Engines) -> 
     details = {"bundle": ready.bundle.hash, "previous": ready.before.bundle.hash}
     base = ready.base
     if base is not None:
+        keep_deciding(tx, ready.bundle.hash)
         tx.after_commit(lambda: engines.replace(base, ready.own, grant.now))
         tx.append(grant.audit("admin.policies_reloaded", details))
     else:

@@ -74,15 +74,14 @@ def bundle_of(services: Services, grant: Grant[Org] | Grant[LogEntry] | Grant[In
 
     Not from the event loop of a server: it waits for the store.
     """
-    kept = services.database.read_sync(lambda rows: replaying.bundle_text(rows, grant, bundle_hash))
-    if kept is None:
+    body = services.database.read_sync(lambda rows: replaying.bundle_body(rows, grant, bundle_hash))
+    if body is None:
         return None
-    schema, policies, places = kept
     try:
-        bundle = Bundle.from_text(schema, policies, house_rules=False)
+        bundle = Bundle.from_body(body)
     except PolicyError:
         return None
-    return bundle.placed(places) if bundle.hash == bundle_hash else None
+    return bundle if bundle.hash == bundle_hash else None
 
 
 async def _replay(

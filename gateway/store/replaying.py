@@ -64,18 +64,10 @@ def recorded_one(rows: Rows, grant: Grant[LogEntry] | Grant[Installation], decis
     return RecordedPage(answers, _bodies(rows, answers), None)
 
 
-def bundle_text(
-    rows: Rows, grant: Grant[Org] | Grant[LogEntry] | Grant[Installation], bundle_hash: str
-) -> tuple[str, dict[str, str], dict[str, tuple[str, int]]] | None:
-    """Return the schema, the policies by id and where each stood of a bundle that has decided; None when it is not known.
-
-    One that was kept by an earlier version says of no policy where it stood.
-    """
-    body = rows.value(BUNDLE, bundle_hash)
-    if body is None:
-        return None
-    kept = json.loads(body)
-    return kept["schema"], kept["policies"], {id_: (file, line) for id_, (file, line) in kept.get("places", {}).items()}
+def bundle_body(rows: Rows, grant: Grant[Org] | Grant[LogEntry] | Grant[Installation], bundle_hash: str) -> str | None:
+    """Return the text of a bundle that has decided, from which it is made again, or None when it is not known."""
+    body: str | None = rows.value(BUNDLE, bundle_hash)
+    return body
 
 
 def _bodies(rows: Rows, answers: Sequence[Recorded]) -> dict[str, str]:

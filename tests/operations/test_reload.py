@@ -7,11 +7,14 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gateway.operations.reload import Watch, reload
+from gateway.operations.reload import Watch, note_deciding, reload
+from gateway.store.installation import keep_deciding
+from gateway.store.writer import Unit
 from gateway.wiring import create_data
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import restart, stored
@@ -270,5 +273,38 @@ def test_each_organisation_is_told_of_its_own_and_its_policies_are_laid_over_wha
     found = done(shadowed.owner.get(REPORT), 200)
     assert found["directory"]["lose"]["count"] == 1
     assert [(told["policy_id"], told["lose"]["count"]) for told in found["policies"]] == [(policy["id"], 1)]
+
+
+def test_what_waits_goes_on_waiting_after_a_restart_and_what_was_promoted_decides(shadowed: OneOrg, policies: Path) -> None:
+    agent, peer = read_by_an_agent(shadowed)
+    note_deciding(shadowed.services)
+    close_to_agents(policies)
+    waiting = done(shadowed.owner.post(PATH), 200)["bundle"]
     restart(shadowed)
+    agent = replace(agent, http=shadowed.http)
+    assert agent.get(peer).status_code == 200
+    assert done(shadowed.owner.get("/health"), 200)["policies_waiting"] == waiting
+    assert done(shadowed.owner.get(REPORT), 200)["directory"]["lose"]["count"] == 1
+    done(shadowed.owner.post(PATH, {"promote": waiting}), 200)
+    restart(shadowed)
+    assert hash_of(shadowed) == waiting
+    assert shadowed.services.access.engines.staged is None
+
+
+@pytest.mark.parametrize("lacking", ["guardrails/observers", None])
+def test_a_start_decides_by_the_disk_where_what_decided_is_not_whole(
+    shadowed: OneOrg, policies: Path, lacking: str | None
+) -> None:
+    """It lacks a guardrail, or is not what its hash says."""
+    base = shadowed.services.access.engines.base.bundle
+    changed = base.without(lacking or "session/end/human")
+    digest = base.hash if lacking is None else changed.hash
+    put = (
+        "INSERT INTO bundles (hash, body, loaded_at) VALUES ($1, $2, now()) ON CONFLICT (hash) DO UPDATE SET body = excluded.body"
+    )
+    shadowed.services.database.exclusive(lambda connection: connection.execute(put, [digest, changed.body()])).result()
+    shadowed.services.database.write(Unit(lambda tx: keep_deciding(tx, digest))).result()
+    close_to_agents(policies)
+    restart(shadowed)
+    assert hash_of(shadowed) not in (base.hash, changed.hash)
     assert shadowed.services.access.engines.staged is None
