@@ -29,14 +29,14 @@ class Settings:
     documents advertise. `embedding` is what makes vectors of texts: nothing (`off`), the model of the extra (`local`) or an
     OpenAI-compatible endpoint (`http`); None is `local` where the extra is installed. `embedding_url` is what `/embeddings`
     is added to, and the key for it is in a file, never in a setting. With `reload = watch`, policies that change on the disk
-    are loaded again by themselves.
+    are loaded again by themselves; with `shadow` they are asked beside those that decide until somebody promotes them.
     """
 
     data: Path
     host: str = "127.0.0.1"
     port: int = 8787
     policies: Path | None = None
-    reload: Literal["off", "watch"] = "off"
+    reload: Literal["off", "watch", "shadow"] = "off"
     audit: Literal["durable", "relaxed"] = "durable"
     rate_limit: int = 6000
     public_url: str | None = None
@@ -51,8 +51,8 @@ class Settings:
             raise ConfigError("`workers` must be 1: one process holds the store, and a second one would be refused")
         if self.audit not in ("durable", "relaxed"):
             raise ConfigError(f"`audit` must be durable or relaxed, got `{self.audit}`")
-        if self.reload not in ("off", "watch"):
-            raise ConfigError(f"`reload` must be off or watch, got `{self.reload}`")
+        if self.reload not in ("off", "watch", "shadow"):
+            raise ConfigError(f"`reload` must be off, watch or shadow, got `{self.reload}`")
         if not 0 <= self.port <= 65535:
             raise ConfigError(f"`port` must be from 0 to 65535, got `{self.port}`")
         if self.rate_limit < 0:

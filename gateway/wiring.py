@@ -28,8 +28,9 @@ from gateway.policy.aside import load as aside_load
 from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.cases import load_cases
 from gateway.policy.engine import PolicyEngine
-from gateway.policy.engines import Engines
+from gateway.policy.engines import Engines, Staged
 from gateway.policy.files import read_schema, read_texts
+from gateway.policy.finding import PolicyError
 from gateway.store import installation
 from gateway.store.db import Database
 from gateway.store.faults import StoreRefused
@@ -129,14 +130,21 @@ def open_services(
         salt, first_seen = installation.read_salt(database)
         if first_seen is not None:
             database.write(Unit(lambda tx: installation.keep_salt(tx, first_seen))).result()
-        engines = Engines(PolicyEngine(bundle, salt=salt), loaded_at=started)
-        engines.put_all(engines.build_all(list(state.org_policies.values()), started))
-        for deciding in (bundle, *engines.bundles()):
-            database.write(Unit(partial(_keep, deciding, started))).result()
+        policies = list(state.org_policies.values())
+        deciding = _promoted(settings, database, bundle)
+        engines = Engines(PolicyEngine(deciding, salt=salt), loaded_at=started)
+        if deciding is bundle:
+            engines.put_all(engines.build_all(policies, started))
+        else:
+            staged = Staged(engines.base.sibling(bundle), started)
+            engines.stage(staged, engines.build_all(policies, started, beside=staged, orgs=list(state.orgs)))
+        for kept in (bundle, deciding, *engines.bundles()):
+            database.write(Unit(partial(_keep, kept, started))).result()
 
         def catch_up(rows: Rows) -> None:
             state.take_over(loaded(rows))
-            engines.put_all(engines.build_all(list(state.org_policies.values()), now()))
+            policies, beside = list(state.org_policies.values()), engines.staged
+            engines.put_all(engines.build_all(policies, now(), beside=beside, orgs=list(state.orgs)))
 
         database.on_reopen(catch_up)
         services = Services(
@@ -180,6 +188,20 @@ def _check_directory(own: Path, schema: Path) -> None:
     for other in (own / SCHEMA, own.parent / SCHEMA):
         if other.is_file() and other.read_bytes() != schema.read_bytes():
             raise ConfigError(f"`policies`: {other} is not the schema that this gateway decides by, which cannot be replaced")
+
+
+def _promoted(settings: Settings, database: Database, bundle: Bundle) -> Bundle:
+    """What decides at the start: the policies on the disk; with `reload = shadow` those that a server decided by last, where
+    they still stand beside the schema and the guardrails of this version."""
+    noted = database.read_sync(installation.last_deciding) if settings.reload == "shadow" else None
+    if noted is None or noted[0] == bundle.hash:
+        return bundle
+    try:
+        last = Bundle.from_body(noted[1])
+        guardrails.check_guardrails(last, bundle)
+    except PolicyError:
+        return bundle
+    return last if (last.hash, last.schema_hash) == (noted[0], bundle.schema_hash) else bundle
 
 
 def _keep(bundle: Bundle, now: datetime, tx: Tx) -> None:

@@ -125,7 +125,11 @@ def test_the_salt_is_made_once_and_the_bundle_is_kept_by_its_hash(data: Path) ->
         bundle = services.access.engine.bundle
         [kept] = services.database.read_sync(lambda rows: rows.all("SELECT hash, body FROM bundles"))
         assert kept[0] == bundle.hash
-        assert json.loads(kept[1]) == {"schema": bundle.schema_text, "policies": {p.id: p.text for p in bundle.policies.values()}}
+        assert json.loads(kept[1]) == {
+            "schema": bundle.schema_text,
+            "policies": {p.id: p.text for p in bundle.policies.values()},
+            "places": {p.id: [p.file, p.line] for p in bundle.policies.values()},
+        }
         services.database.close()
     assert salts[0] == salts[1]
     assert (len(salts[0][0]), salts[0][1]) == (installation.SALT_BYTES, None)

@@ -11,5 +11,10 @@ ADMINISTRATION: tuple[Command, ...] = (
     command("admin erase", "POST /v1/admin/erase", "rewrite the store so that deleted bytes are gone from the disk"),
     command("admin derive", "POST /v1/admin/derive", "derive every fact of the organisation again", DRY_RUN),
     command("admin verify", "POST /v1/admin/verify", "walk the log's whole hash chain"),
-    command("admin reload", "POST /v1/admin/reload", "load the policies on the server's disk again"),
+    command(
+        "admin reload",
+        "POST /v1/admin/reload",
+        "load the policies on the server's disk again, or promote those that wait in the shadow",
+        Argument("promote", "the hash of the policies that wait (with reload = shadow)"),
+    ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Place = Literal["path", "query", "body", "json", "confirm"]
+Place = Literal["path", "query", "body", "json", "file", "confirm", "local"]
 
 #: What a placeholder of a path stands for. Every placeholder is a positional argument, unless one of the arguments fills it.
 PATH = {
@@ -30,7 +30,8 @@ PATH = {
 class Argument:
     """One argument; `place` says which part of the request it fills.
 
-    A `json` argument is parsed as JSON (`@file` reads a file) and goes into the body; `confirm` is sent as `X-Auth-Confirm`; a
+    A `json` argument is parsed as JSON (`@file` reads a file) and goes into the body, a `file` argument names a file whose text
+    does; a `local` one is not sent; `confirm` is sent as `X-Auth-Confirm`; a
     `path` argument without a placeholder is put at the end of the path. With `repeated` the flag is given once a value. With
     `always` the flag takes no value and stands for that one. `choices` are checked here, `words` only
     shown: the gateway checks them.
@@ -66,6 +67,8 @@ class Argument:
         more: dict[str, Any] = {"help": self.help, "type": self.kind}
         if self.default is not None:
             more["default"] = self.default
+        if self.place == "file":
+            more["metavar"] = "FILE"
         if self.choices:
             more["choices"] = self.choices
         if self.words:
@@ -91,6 +94,8 @@ class Asked:
 
 #: Prints an answer, or a note on it, for people.
 Show = Callable[[Any, Asked], None]
+#: Looks at what the command line gave and at the body that would be sent; raises what ends the command.
+Check = Callable[[Mapping[str, Any], Mapping[str, object]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,8 @@ class Command:
     """`peergate NOUN VERB`, or `peergate NOUN` where the verb is empty; `rows` is the member that holds a list and `columns`
     what a table of it shows. Where that is not enough, `shows` prints the answer, and `notes` what is worth knowing beside it.
 
-    `always` goes into every body. With `until`, it is asked again until that member of the answer is 0.
+    `always` goes into every body. With `until`, it is asked again until that member of the answer is 0. `checks` looks at what
+    the command line gave and at the body before it is sent, and raises. `about` goes into the help, as it is.
     """
 
     noun: str
@@ -113,6 +119,8 @@ class Command:
     until: str | None = None
     shows: Show | None = None
     notes: Show | None = None
+    checks: Check | None = None
+    about: str = ""
 
     @property
     def name(self) -> str:
@@ -129,6 +137,8 @@ def command(
     until: str | None = None,
     shows: Show | None = None,
     notes: Show | None = None,
+    checks: Check | None = None,
+    about: str = "",
     **always: str,
 ) -> Command:
     """A command from `"noun verb"` and `"METHOD /path"`; `columns` are words."""
@@ -138,5 +148,18 @@ def command(
     words = [word for word in re.findall(r"{(\w+)}", path) if word not in filled]
     places = tuple(Argument(word, PATH[word], "path", positional=True) for word in words)
     return Command(
-        noun, verb, method, path, help, (*places, *arguments), rows, tuple(columns.split()), always, until, shows, notes
+        noun=noun,
+        verb=verb,
+        method=method,
+        path=path,
+        help=help,
+        arguments=(*places, *arguments),
+        rows=rows,
+        columns=tuple(columns.split()),
+        always=always,
+        until=until,
+        shows=shows,
+        notes=notes,
+        checks=checks,
+        about=about,
     )

@@ -7,8 +7,9 @@ from dataclasses import replace
 from gateway.cli.administration_commands import ADMINISTRATION
 from gateway.cli.agent_answers import DELETED_AGENT, show_agent, show_deleted_agent
 from gateway.cli.command import Argument, Command, command
+from gateway.cli.explanation import show_decision
 from gateway.cli.memory_commands import MEMORY_COMMANDS
-from gateway.cli.org_policy_commands import ORG_POLICIES
+from gateway.cli.own_policy_commands import OWN_POLICIES
 from gateway.cli.policy_replay import SIMULATE
 
 LIMIT = Argument("limit", "rows at most", "query", kind=int)
@@ -227,7 +228,12 @@ RECORDS: tuple[Command, ...] = (
         rows="decisions",
         columns="at id principal.type action decision deny_kind policies",
     ),
-    command("decisions show", "GET /v1/decisions/{decision_id}", "show one decision with its explanation"),
+    command(
+        "decisions show",
+        "GET /v1/decisions/{decision_id}",
+        "show one decision: what decided it, where that stands, what was nearly met",
+        shows=show_decision,
+    ),
     command(
         "audit list",
         "GET /v1/audit/events",
@@ -289,5 +295,5 @@ ORGANISATION: tuple[Command, ...] = (
 )
 
 COMMANDS: tuple[Command, ...] = (
-    *AGENTS, *PEERS, *MEMORY_COMMANDS, *APPROVALS, *RECORDS, *ORGANISATION, *ORG_POLICIES, *ADMINISTRATION
+    *AGENTS, *PEERS, *MEMORY_COMMANDS, *APPROVALS, *RECORDS, *ORGANISATION, *OWN_POLICIES, *ADMINISTRATION
 )  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 from urllib.parse import quote
 
@@ -21,11 +22,12 @@ from gateway.cli.command import Argument, Asked, Command
 from gateway.cli.commands import COMMANDS
 from gateway.cli.exits import DONE, USAGE, CommandError
 from gateway.cli.output import print_fields, print_json, print_page, print_prose, progress
+from gateway.cli.policy.verb import WIDTH
 
+FORMAT = argparse.RawDescriptionHelpFormatter
 CONFIRM = "X-Auth-Confirm"
 ASKED = "a password is asked for on a terminal, or taken from PEERGATE_CONFIRM"
 NOUNS = {
-    "org-policy": "an organisation's own policies: shadow, promote, roll back",
     "agent": "agents and their written rules",
     "peer": "people, what is held about them, and who may read it",
     "memory": "what agents remember, and what others see of it",
@@ -106,8 +108,8 @@ def _version() -> str:
 
 
 def _add(verbs: Any, name: str, command: Command) -> None:
-    says = f"{command.help[0].upper()}{command.help[1:]}. Asks {command.method} {command.path}."
-    parser = verbs.add_parser(name, help=command.help, description=says)
+    says = fill(f"{command.help[0].upper()}{command.help[1:]}. Asks {command.method} {command.path}.", WIDTH)
+    parser = verbs.add_parser(name, help=command.help, description=says, epilog=command.about, formatter_class=FORMAT)
     for argument in command.arguments:
         argument.add_to(parser)
     parser.add_argument("--url", dest="with_url", help="the gateway's address (default: PEERGATE_URL)")
@@ -141,8 +143,14 @@ def _run(command: Command, given: argparse.Namespace) -> int:
                 headers[CONFIRM] = value
             case "json":
                 body[argument.name] = _json(argument, value)
+            case "file":
+                body[argument.name] = _text(argument.flag, value)
+            case "local":
+                pass
             case "body":
                 body[argument.name] = value
+    if command.checks is not None:
+        command.checks(vars(given), body)
     sent = None if command.method in ("GET", "DELETE") and not body else body
     ask = partial(_call, command, connection, path, query=query, body=sent)
     try:
@@ -210,14 +218,18 @@ def _proof(refused: client.NotConfirmed) -> str | None:
 
 def _json(argument: Argument, text: str) -> object:
     if text.startswith("@"):
-        try:
-            text = Path(text[1:]).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as wrong:
-            raise CommandError(f"`{argument.flag}`: cannot read {text[1:]}: {wrong}", USAGE) from wrong
+        text = _text(argument.flag, text[1:])
     try:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as wrong:
         raise CommandError(f"`{argument.flag}` is not JSON: {wrong}", USAGE) from wrong
+
+
+def _text(flag: str, file: str) -> str:
+    try:
+        return Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise CommandError(f"`{flag}`: cannot read {file}: {wrong}", USAGE) from wrong
 
 
 def _no_number(word: str) -> None:

@@ -12,8 +12,8 @@ from gateway import wiring
 from gateway.cli.command import Argument, Command, command
 from gateway.cli.exits import DIFFERENCE, DONE, FINDING, CommandError
 from gateway.cli.opening import find_settings, opened, refusals
-from gateway.cli.org_policy_answers import print_replay
 from gateway.cli.output import print_fields, print_json, progress
+from gateway.cli.own_policy_answers import print_replay
 from gateway.config import Settings
 from gateway.operations.evidence import take_evidence
 from gateway.operations.fields import Fields

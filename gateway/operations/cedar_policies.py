@@ -181,14 +181,17 @@ async def _swap(
         Invalid: the text does not load.
     """
     engines, org_id, now = call.access.engines, call.session.caller.org_id, call.now
-    base = engines.base
+    base, staged = engines.base, engines.staged
+
+    def fits() -> bool:
+        return engines.base is base and engines.staged is staged
 
     def prepare() -> Swap:
         if written is not None:
             sandbox.check(base.bundle.schema_text, {written.policy_id: written.cedar_text})
-        own = engines.build(after, now, on=base)
+        own = engines.build(after, now, on=base, beside=staged, org_id=org_id)
         bundles = [(bundle.hash, bundle.body()) for bundle in own.bundles()]
-        return Swap(before, bundles, fits=lambda: engines.base is base, put=lambda: engines.put(org_id, own))
+        return Swap(before, bundles, fits=fits, put=lambda: engines.put(org_id, own))
 
     try:
         return await asyncio.to_thread(prepare)

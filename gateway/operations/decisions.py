@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
+from typing import Any
+
 from gateway import limits
-from gateway.operations.call import Call
+from gateway.operations.call import Call, Services
+from gateway.operations.explanation import explain_recorded
 from gateway.operations.fields import is_id, stamp
 from gateway.operations.operation import Operation, Reply
-from gateway.store import evidence
-from gateway.store.entities import LogEntry, Missing
+from gateway.operations.operator import as_operator, put_down
+from gateway.operations.replay import bundle_of
+from gateway.store import evidence, replaying
+from gateway.store.entities import Installation, LogEntry, Missing
 from gateway.store.evidence import DecisionFilter, Logged
 
 DENY_KINDS = ("forbidden", "not_permitted", "evaluation_error", "invalid_request", "stale", "deadline", "paused")
@@ -30,7 +37,7 @@ async def list_decisions(call: Call) -> Reply:
     offset = query.count("offset", least=0, most=10**9, default=0)
     grant = call.access.authorize(call.session, "decision.list", call.org)
     page, total = await call.read(evidence.decisions, grant, which, limit=limit, offset=offset)
-    return Reply({"decisions": [_shape(entry) for entry in page], "total": total})
+    return Reply({"decisions": [shape_of(entry) for entry in page], "total": total})
 
 
 async def read_decision(call: Call) -> Reply:
@@ -38,7 +45,25 @@ async def read_decision(call: Call) -> Reply:
     target = await _target(call, call.path["decision_id"])
     grant = call.access.authorize(call.session, "decision.read", target)
     logged = await call.read(evidence.decision, grant)
-    return Reply({"decision": {**_shape(logged), "explanation": _explain(call, logged)}})
+    page = await call.read(replaying.recorded_one, grant, grant.target.id)
+    deciding = partial(bundle_of, call.services, grant)
+    explanation = await asyncio.to_thread(explain_recorded, call.services, page, deciding)
+    return Reply({"decision": {**shape_of(logged), "explanation": explanation}})
+
+
+async def explain_data(services: Services, decision_id: str) -> dict[str, Any]:
+    """As the operator, what `read_decision` answers, of a decision of any organisation.
+
+    Raises:
+        NotFound: it is not in the log.
+    """
+    async with as_operator(services) as session:
+        grant = services.access.authorize(session, "admin.take_evidence", Installation())
+        await put_down(services, session)
+        logged = await services.database.read(lambda rows: evidence.any_decision(rows, grant, decision_id))
+        page = await services.database.read(lambda rows: replaying.recorded_one(rows, grant, decision_id))
+        explanation = await asyncio.to_thread(explain_recorded, services, page, partial(bundle_of, services, grant))
+    return {**shape_of(logged), "explanation": explanation}
 
 
 async def _target(call: Call, decision_id: str) -> LogEntry | Missing:
@@ -50,7 +75,8 @@ async def _target(call: Call, decision_id: str) -> LogEntry | Missing:
     return LogEntry(decision_id, org_id)
 
 
-def _shape(entry: Logged) -> dict[str, object]:
+def shape_of(entry: Logged) -> dict[str, object]:
+    """A decision as the wire shows it."""
     return {
         "id": entry.id,
         "seq": entry.seq,
@@ -67,27 +93,6 @@ def _shape(entry: Logged) -> dict[str, object]:
         "request_id": entry.request_id,
         "details": entry.details,
     }
-
-
-def _explain(call: Call, entry: Logged) -> dict[str, object]:
-    """Why: the determining policies with their sentences and places, as the deciding bundle has them."""
-    bundle = call.access.engines.of(call.org.id).bundle
-    if entry.bundle != bundle.hash:
-        return {"reasons": [{"policy_id": policy} for policy in entry.policies], "note": "decided by an earlier bundle"}
-    found = [bundle.policies[policy] for policy in entry.policies]
-    reasons = [
-        {
-            "policy_id": info.id,
-            "effect": info.effect,
-            "reason": info.reason,
-            "reason_code": info.reason_code,
-            "file": info.file,
-            "line": info.line,
-        }
-        for info in found
-    ]
-    note = "no policy permits this" if entry.deny_kind == "not_permitted" else None
-    return {"reasons": reasons, "note": note}
 
 
 OPERATIONS: tuple[Operation, ...] = (

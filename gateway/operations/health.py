@@ -6,6 +6,7 @@ from gateway.model.caller import ANONYMOUS
 from gateway.operations.call import Call
 from gateway.operations.fields import optional_stamp
 from gateway.operations.operation import Operation, Reply
+from gateway.policy.engines import Engines
 from gateway.store import sweep
 from gateway.store.db import Database
 from gateway.store.faults import StoreBusy, StoreFailed
@@ -46,10 +47,16 @@ def _details(call: Call, owed: int) -> dict[str, object]:
         "window_ms": WINDOW[audit],
         "bundle": call.access.engines.of(call.org.id).bundle.hash,
         "policies_loaded_at": optional_stamp(call.access.engines.loaded_at),
+        "policies_waiting": waiting_bundle(call.access.engines),
         "policies_failure": call.access.engines.failure,
         "data_version": call.state.version,
         "divergences": call.access.divergences,
     }
+
+
+def waiting_bundle(engines: Engines) -> str | None:
+    """The hash of the policies that wait in the shadow, by which they are promoted."""
+    return None if engines.staged is None else engines.staged.engine.bundle.hash
 
 
 HEALTH = Operation(

@@ -7,29 +7,33 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gateway.config import ConfigError
-from gateway.errors import Stale
+from gateway.errors import Conflict, Stale
 from gateway.model.grant import Grant
 from gateway.model.org_policy import OrgPolicy
 from gateway.operations.call import Call, Services
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.operator import as_operator
+from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.cases import CaseError, run_cases
 from gateway.policy.engine import PolicyEngine
-from gateway.policy.engines import Engines, Own
+from gateway.policy.engines import Engines, Own, Staged
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.slice import SliceError
 from gateway.store.entities import Installation
-from gateway.store.installation import keep_bundle
+from gateway.store.installation import keep_bundle, keep_deciding
 from gateway.store.rows import Tx
 from gateway.store.writer import Unit
 
 #: How often it is tried again when an organisation changes its policies meanwhile.
 ATTEMPTS = 5
+#: A bundle is named by its SHA-256 in hex.
+HASH_CHARACTERS = 64
 #: What is told of what is wrong.
 FINDINGS = 50
 
@@ -38,20 +42,30 @@ _log = logging.getLogger("gateway.operations")
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What was built aside, from what stood before; `cases` is how many hold."""
+    """What was built aside, from what stood before; `cases` is how many hold.
 
-    base: PolicyEngine
+    With `base` it decides; else `staged` waits in the shadow of what decides, or nothing does when that is what it is.
+    """
+
+    bundle: Bundle
+    base: PolicyEngine | None
+    staged: Staged | None
     own: dict[str, Own]
     cases: int
     before: PolicyEngine
+    staged_before: Staged | None
     policies: Sequence[OrgPolicy]
 
 
 async def reload_now(call: Call) -> Reply:
-    """Load the policies again; what does not load, or fails a case, changes nothing."""
+    """Load the policies again; what does not load, or fails a case, changes nothing.
+
+    With `reload = shadow` they wait in the shadow, and `promote` with the hash of their bundle lets exactly those decide.
+    """
+    promote = call.body.optional_text("promote", longest=HASH_CHARACTERS)
     grant = call.access.authorize(call.session, "admin.reload", Installation())
     try:
-        ready = await asyncio.to_thread(_prepare, call.services)
+        ready = await asyncio.to_thread(_prepare if promote is None else partial(_waiting, promote=promote), call.services)
     except PolicyError as refused:
         return _refusal(refused)
     await call.write_alone(_put, grant, ready, call.access.engines)
@@ -75,6 +89,12 @@ async def reload(services: Services) -> dict[str, Any] | None:
             session.written(rows)
             return _shape(ready)
     return None
+
+
+def note_deciding(services: Services) -> None:
+    """Note what a server decides by from its start on, so that with `reload = shadow` the next start goes on with it."""
+    bundle = services.access.engines.base.bundle
+    services.database.write(Unit(lambda tx: keep_deciding(tx, bundle.hash))).result()
 
 
 class Watch:
@@ -112,19 +132,47 @@ def _prepare(services: Services) -> Ready:
         PolicyError: what is on the disk must not decide; with everything that is wrong, which `/health` shows too.
     """
     engines, policies = services.access.engines, list(services.state.org_policies.values())
-    before = engines.base
+    before, staged_before, now = engines.base, engines.staged, services.clock()
     try:
         bundle, cases = services.load_policies()
         results = run_cases(bundle, cases)
         failing = [Finding(r.case.file, 0, "", f"`{r.case.name}` {why}") for r in results for why in r.failures]
         if failing:
             raise PolicyError(failing)
-        base = before.sibling(bundle)
-        return Ready(base, engines.build_all(policies, services.clock(), on=base), len(results), before, policies)
+        made = before.sibling(bundle)
+        base, staged = (None, _staged(made, before, now)) if services.settings.reload == "shadow" else (made, None)
+        own = engines.build_all(policies, now, on=base, beside=staged, orgs=list(services.state.orgs))
+        return Ready(bundle, base, staged, own, len(results), before, staged_before, policies)
     except PolicyError as refused:
         return _keep(engines, refused)
     except (ConfigError, CaseError, SliceError) as wrong:
         return _keep(engines, PolicyError([Finding("", 0, "", str(wrong))]))
+
+
+def _staged(made: PolicyEngine, before: PolicyEngine, now: datetime) -> Staged | None:
+    """What waits; nothing when it is what decides already.
+
+    Raises:
+        PolicyError: it is of another schema, so that the same entities cannot be asked about.
+    """
+    if made.bundle.schema_hash != before.bundle.schema_hash:
+        raise PolicyError([Finding(SCHEMA, 0, "", "is another one than that of the policies that decide: start anew")])
+    return None if made.bundle.hash == before.bundle.hash else Staged(made, now)
+
+
+def _waiting(services: Services, *, promote: str) -> Ready:
+    """Build everything on what waits in the shadow.
+
+    Raises:
+        Conflict: what waits is not what is to be promoted.
+    """
+    engines, policies = services.access.engines, list(services.state.org_policies.values())
+    before, staged = engines.base, engines.staged
+    if staged is None or staged.engine.bundle.hash != promote:
+        waits = "nothing waits" if staged is None else f"`{staged.engine.bundle.hash}` waits"
+        raise Conflict(f"`promote` names policies that do not wait in the shadow: {waits}")
+    own = engines.build_all(policies, services.clock(), on=staged.engine)
+    return Ready(staged.engine.bundle, staged.engine, None, own, 0, before, staged, policies)
 
 
 def _keep(engines: Engines, refused: PolicyError) -> Ready:
@@ -135,22 +183,30 @@ def _keep(engines: Engines, refused: PolicyError) -> Ready:
 
 
 def _put(tx: Tx, grant: Grant[Installation], ready: Ready, engines: Engines) -> None:
-    if engines.base is not ready.before or list(tx.state.org_policies.values()) != ready.policies:
+    stood = engines.base is ready.before and engines.staged is ready.staged_before
+    if not stood or list(tx.state.org_policies.values()) != ready.policies:
         raise Stale
-    for bundle in (ready.base.bundle, *(bundle for own in ready.own.values() for bundle in own.bundles())):
+    for bundle in (ready.bundle, *(bundle for own in ready.own.values() for bundle in own.bundles())):
         keep_bundle(tx, bundle.hash, bundle.body(), grant.now)
-    tx.after_commit(lambda: engines.replace(ready.base, ready.own, grant.now))
-    details = {"bundle": ready.base.bundle.hash, "previous": ready.before.bundle.hash}
-    tx.append(grant.audit("admin.policies_reloaded", details))
+    details = {"bundle": ready.bundle.hash, "previous": ready.before.bundle.hash}
+    base = ready.base
+    if base is not None:
+        keep_deciding(tx, ready.bundle.hash)
+        tx.after_commit(lambda: engines.replace(base, ready.own, grant.now))
+        tx.append(grant.audit("admin.policies_reloaded", details))
+    else:
+        tx.after_commit(lambda: engines.stage(ready.staged, ready.own))
+        tx.append(grant.audit("admin.policies_staged", details))
 
 
 def _shape(ready: Ready) -> dict[str, Any]:
-    bundle = ready.base.bundle
+    """`bundle` is what was loaded; it decides, unless it waits in the shadow."""
     return {
-        "bundle": bundle.hash,
+        "bundle": ready.bundle.hash,
         "previous": ready.before.bundle.hash,
-        "policies": len(bundle.policies),
+        "policies": len(ready.bundle.policies),
         "cases": ready.cases,
+        "in_shadow": ready.staged is not None,
     }
 
 
@@ -166,9 +222,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "admin.reload",
         "POST",
         "/v1/admin/reload",
-        "Load the policies on the disk again.",
+        "Load the policies on the disk again, or promote those that wait in the shadow.",
         reload_now,
         actions=("admin.reload",),
+        fields=("promote",),
         strict=True,
     ),
 )

@@ -23,7 +23,7 @@ from gateway.policy.finding import PolicyError
 from gateway.policy.organisation import extend
 from gateway.policy.replay import Replay, Report
 from gateway.store import replaying
-from gateway.store.entities import Installation
+from gateway.store.entities import Installation, LogEntry
 
 #: Rows that are read at once: while they are decided, other requests get their turn between the calls to Cedar.
 PAGE = 1_000
@@ -69,17 +69,16 @@ def shape(report: Report, *, flips: int | None = None) -> dict[str, Any]:
     return {**counts, "opens": report.opens, "flips": [asdict(flip) for flip in report.flips[:flips]], "lines": len(report.flips)}
 
 
-def bundle_of(services: Services, grant: Grant[Org] | Grant[Installation], bundle_hash: str) -> Bundle | None:
+def bundle_of(services: Services, grant: Grant[Org] | Grant[LogEntry] | Grant[Installation], bundle_hash: str) -> Bundle | None:
     """The bundle of a hash, as it was kept when it first decided; None when it is not known, or not what its hash says.
 
     Not from the event loop of a server: it waits for the store.
     """
-    kept = services.database.read_sync(lambda rows: replaying.bundle_text(rows, grant, bundle_hash))
-    if kept is None:
+    body = services.database.read_sync(lambda rows: replaying.bundle_body(rows, grant, bundle_hash))
+    if body is None:
         return None
-    schema, policies = kept
     try:
-        bundle = Bundle.from_text(schema, policies, house_rules=False)
+        bundle = Bundle.from_body(body)
     except PolicyError:
         return None
     return bundle if bundle.hash == bundle_hash else None

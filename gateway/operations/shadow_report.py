@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gateway.operations.call import Call
 from gateway.operations.fields import stamp
+from gateway.operations.health import waiting_bundle
 from gateway.operations.operation import Operation, Reply
-from gateway.policy.shadow import Side, Tally
+from gateway.policy.shadow import DIRECTORY, Side, Tally
 
 
 async def report(call: Call) -> Reply:
@@ -13,21 +14,29 @@ async def report(call: Call) -> Reply:
     grant = call.access.authorize(call.session, "policy.shadow_report", call.org)
     shadow = call.access.engines.shadow_of(grant.target.id)
     names = {policy.id: policy.name for policy in call.state.policies_of(grant.target.id)}
-    tallies = {} if shadow is None else shadow.tallies
+    tallies = {} if shadow is None else dict(shadow.tallies)
+    directory = tallies.pop(DIRECTORY, None)
     return Reply(
         {
             "asked": 0 if shadow is None else shadow.asked,
             "failures": 0 if shadow is None else shadow.failures,
+            "directory": None if directory is None else _waiting(call, directory),
             "policies": [_shape(policy_id, names.get(policy_id, ""), tally) for policy_id, tally in sorted(tallies.items())],
         }
     )
 
 
+def _waiting(call: Call, tally: Tally) -> dict[str, object]:
+    """What the policies on the disk would change that wait to be promoted, for this organisation alone."""
+    return {"bundle": waiting_bundle(call.access.engines), **_counts(tally)}
+
+
 def _shape(policy_id: str, name: str, tally: Tally) -> dict[str, object]:
+    return {"policy_id": policy_id, "name": name, "version": tally.number, **_counts(tally)}
+
+
+def _counts(tally: Tally) -> dict[str, object]:
     return {
-        "policy_id": policy_id,
-        "name": name,
-        "version": tally.number,
         "since": stamp(tally.since),
         "gain": _side(tally.gain),
         "lose": _side(tally.lose),

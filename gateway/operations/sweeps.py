@@ -46,7 +46,7 @@ def sweeps(services: Services) -> tuple[Sweep, ...]:
         if buried.events:
             await asyncio.wrap_future(database.checkpoint())
 
-    watch = (Sweep("policies", WATCH_EVERY, Watch(services).look),) if services.settings.reload == "watch" else ()
+    watch = (Sweep("policies", WATCH_EVERY, Watch(services).look),) if services.settings.reload != "off" else ()
     return (
         Sweep("approval expiry", EXPIRY_EVERY, expire_approvals),
         Sweep("owed derivations", OWED_EVERY, derive_owed),

@@ -128,9 +128,24 @@ class Bundle:
         return bundle
 
     def body(self) -> str:
-        """Returns what is needed to decide by it again, as JSON: the schema, and each policy's text by id."""
+        """Returns what is needed to decide by it again, as JSON: the schema, and each policy's text by id; with the file and
+        the line where each stood."""
         texts = {id_: info.text for id_, info in self.policies.items()}
-        return json.dumps({"schema": self.schema_text, "policies": texts}, sort_keys=True)
+        places = {id_: [info.file, info.line] for id_, info in self.policies.items()}
+        return json.dumps({"schema": self.schema_text, "policies": texts, "places": places}, sort_keys=True)
+
+    @classmethod
+    def from_body(cls, body: str) -> Bundle:
+        """Returns the bundle that `body` gave the text of, as it stood in files; raises `PolicyError`."""
+        kept = json.loads(body)
+        places = {id_: (file, line) for id_, (file, line) in kept.get("places", {}).items()}
+        return cls.from_text(kept["schema"], kept["policies"], house_rules=False).placed(places)
+
+    def placed(self, places: Mapping[str, tuple[str, int]]) -> Bundle:
+        """Returns this bundle as it stood in files; a policy without a place stands nowhere: its file is empty, its line 0."""
+        found = {id_: places.get(id_, ("", 0)) for id_ in self.policies}
+        infos = {id_: replace(info, file=found[id_][0], line=found[id_][1]) for id_, info in self.policies.items()}
+        return replace(self, policies=MappingProxyType(infos))
 
 
 def _schema(text: str) -> cedarpy.Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from gateway.model.entity import EntityUid, Value
@@ -35,6 +36,12 @@ class Context(Mapping[str, Value]):
         context.text = canonical(json_)
         context.uids = frozenset(named(json_))
         return context
+
+    @classmethod
+    def from_record(cls, shown: Mapping[str, Any]) -> Context:
+        """Returns the context that a record of the log shows, in which the time is a text; raises `ValueRefused`, `KeyError`
+        or `ValueError` for one that is none."""
+        return cls({**shown, "now": datetime.fromisoformat(str(shown["now"]))})
 
     def __getitem__(self, key: str) -> Value:
         value: Value = self._values[key]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from gateway.model.org_policy import OrgPolicy
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.organisation import extend
-from gateway.policy.shadow import Shadow, Tally, differing
+from gateway.policy.shadow import DIRECTORY, Shadow, Tally, differing
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,21 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True)
+class Staged:
+    """Policies of the product that wait in the shadow since a time: asked beside for everybody, and deciding nothing."""
+
+    engine: PolicyEngine
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """Every engine at one moment; `loaded_at` is when the policies of the product were read, None for before the start."""
 
     base: Own
     loaded_at: datetime | None = None
     own: Mapping[str, Own] = field(default_factory=dict)
+    staged: Staged | None = None
 
 
 class Engines:
@@ -59,6 +68,11 @@ class Engines:
         """When its policies were read."""
         return self._standing.loaded_at
 
+    @property
+    def staged(self) -> Staged | None:
+        """The policies of the product that wait to be promoted; None when none do."""
+        return self._standing.staged
+
     def own(self, org_id: str) -> Own:
         """Returns what an organisation is decided by now, with its shadow, both of one moment."""
         standing = self._standing
@@ -72,41 +86,70 @@ class Engines:
         """Returns what is asked beside for an organisation; None when none of its policies is in the shadow."""
         return self.own(org_id).shadow
 
-    def build(self, policies: Sequence[OrgPolicy], now: datetime, *, on: PolicyEngine | None = None) -> Own:
+    def build(
+        self,
+        policies: Sequence[OrgPolicy],
+        now: datetime,
+        *,
+        on: PolicyEngine | None = None,
+        beside: Staged | None = None,
+        org_id: str = "",
+    ) -> Own:
         """Returns what one organisation's policies make of the base, or `on` another; raises `PolicyError`.
 
+        With `beside`, they are laid over what waits too, which is asked in the shadow; `org_id` says for whom that is counted.
         Takes some tenths of a second: call it on a thread. What a policy in the shadow is known to change is kept.
         """
         base = on or self.base
         deciding = {p.id: p.enforced.cedar_text for p in policies if p.enforced is not None}
         engine = base.sibling(extend(base.bundle, deciding)) if deciding else base
         waiting = [policy for policy in policies if policy.in_shadow]
-        if not waiting:
+        if not waiting and beside is None:
             return Own(engine)
+        under = base if beside is None else beside.engine
         whole = {policy.id: policy.current.cedar_text for policy in policies}
         tallies = {policy.id: self._tally(policy, now) for policy in waiting}
-        beside = base.sibling(extend(base.bundle, whole))
-        return Own(engine, Shadow(beside, tallies, differing(engine.bundle, beside.bundle)))
+        if beside is not None:
+            tallies[DIRECTORY] = self._tally_of(org_id, beside)
+        other = under.sibling(extend(under.bundle, whole)) if whole else under
+        return Own(engine, Shadow(other, tallies, differing(engine.bundle, other.bundle)))
 
-    def build_all(self, policies: Iterable[OrgPolicy], now: datetime, *, on: PolicyEngine | None = None) -> dict[str, Own]:
-        """Returns the same for every organisation that has any policy."""
+    def build_all(
+        self,
+        policies: Iterable[OrgPolicy],
+        now: datetime,
+        *,
+        on: PolicyEngine | None = None,
+        beside: Staged | None = None,
+        orgs: Iterable[str] = (),
+    ) -> dict[str, Own]:
+        """Returns the same for every organisation that has any policy; with `beside`, for all `orgs`, each of which counts
+        for itself what would be otherwise."""
         by_org: dict[str, list[OrgPolicy]] = defaultdict(list)
         for policy in policies:
             by_org[policy.org_id].append(policy)
-        return {org_id: self.build(found, now, on=on) for org_id, found in by_org.items()}
+        if beside is None:
+            return {org_id: self.build(found, now, on=on) for org_id, found in by_org.items()}
+        everybody = {*orgs, *by_org}
+        return {org_id: self.build(by_org[org_id], now, on=on, beside=beside, org_id=org_id) for org_id in everybody}
 
     def put(self, org_id: str, own: Own) -> None:
         """Let an organisation be decided by what was built for it."""
         standing = self._standing
-        self._standing = Standing(standing.base, standing.loaded_at, {**standing.own, org_id: own})
+        self._standing = replace(standing, own={**standing.own, org_id: own})
 
     def put_all(self, own: Mapping[str, Own]) -> None:
         """Let every organisation be decided by what was built for it, or by the base."""
-        self._standing = Standing(self._standing.base, self._standing.loaded_at, own)
+        self._standing = replace(self._standing, own=own)
 
     def replace(self, base: PolicyEngine, own: Mapping[str, Own], now: datetime) -> None:
-        """Let everybody be decided by a new base and by what was built on it."""
+        """Let everybody be decided by a new base and by what was built on it; nothing waits any more."""
         self._standing = Standing(Own(base), now, own)
+        self.failure = None
+
+    def stage(self, staged: Staged | None, own: Mapping[str, Own]) -> None:
+        """Let others wait in the shadow of the base, as what was built beside them, or nothing; nothing decides otherwise."""
+        self._standing = replace(self._standing, staged=staged, own=own)
         self.failure = None
 
     def bundles(self) -> list[Bundle]:
@@ -117,3 +160,8 @@ class Engines:
         shadow = self.shadow_of(policy.org_id)
         kept = shadow.tallies.get(policy.id) if shadow is not None else None
         return kept if kept is not None and kept.number == policy.current.number else Tally(policy.current.number, now)
+
+    def _tally_of(self, org_id: str, beside: Staged) -> Tally:
+        shadow = self.shadow_of(org_id) if beside is self.staged else None
+        kept = shadow.tallies.get(DIRECTORY) if shadow is not None else None
+        return kept if kept is not None else Tally(0, beside.since)

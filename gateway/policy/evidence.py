@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any
 
 from gateway.model.decision import DenyKind
@@ -86,7 +86,7 @@ class Cases:
         return policies, self._written(row, context, [*entities.values(), *self._action_entities(row)])
 
     def _written(self, row: Recorded, shown: Mapping[str, Any], entities: list[object]) -> dict[str, object]:
-        context = Context({**shown, "now": datetime.fromisoformat(shown["now"])})
+        context = Context.from_record(shown)
         known: dict[str, object] = {} if row.policies is None else {"reason_exact": True}
         if row.deny_kind is not None:
             # A pause is a forbid to Cedar; the record calls it by what it means.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from cedarpy import pst
 
 from gateway.model.decision import DenyKind, Query, Reason, Verdict
+from gateway.model.entity import EntityUid
 from gateway.model.memory import MemoryGrant
 from gateway.policy import clauses as written
 from gateway.policy import grants as granted
@@ -17,6 +18,7 @@ from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.holding import Probes
 from gateway.policy.operands import operands
+from gateway.policy.reading import mentions
 from gateway.policy.slice import Slice
 from gateway.policy.source import PolicyInfo
 
@@ -84,6 +86,31 @@ def explain_verdict(
     bundle: Bundle, verdict: Verdict, query: Query, slice: Slice, grants: Sequence[MemoryGrant] = ()
 ) -> Explanation:
     """Returns why a query has the verdict that an engine of the bundle gave it."""
+    return _explained(bundle, verdict, query, slice, grants, rows=False)
+
+
+def explain_plan(
+    bundle: Bundle, verdict: Verdict, query: Query, resource: str, slice: Slice, grants: Sequence[MemoryGrant] = ()
+) -> Explanation:
+    """Returns why rows of a type could be listed, or why none could: the nearest permit is looked for in what is known without
+    a row, and is None where all of that is met."""
+    return _explained(bundle, verdict, replace(query, resource=EntityUid(resource, "-")), slice, grants, rows=True)
+
+
+def cite(bundle: Bundle | None, policy_id: str) -> Cited:
+    """Returns a policy by its id; all but the id is empty where there is no bundle any more, or it does not hold the policy."""
+    info = None if bundle is None else bundle.policies.get(policy_id)
+    if info is not None:
+        return _cited(info)
+    if granted.RESERVED.fullmatch(policy_id):
+        known = granted.reason_of(policy_id)
+        return Cited(policy_id, known.effect, known.text, None, None, "", 0)
+    return Cited(policy_id, "", "", None, None, "", 0)
+
+
+def _explained(
+    bundle: Bundle, verdict: Verdict, query: Query, slice: Slice, grants: Sequence[MemoryGrant], *, rows: bool
+) -> Explanation:
     infos = {**bundle.policies, **dict(_compiled(query, grants))}
     by_id = {reason.policy_id: reason for reason in verdict.reasons}
     # The forbid that grants are compiled to fires where none of them permits: what was nearly met is the answer there too.
@@ -93,7 +120,7 @@ def explain_verdict(
         deny_kind=verdict.deny_kind,
         policies=tuple(_cited(infos[id_]) for id_ in sorted(by_id, key=lambda id_: _order(by_id[id_]))),
         errors=tuple(_cited(infos[id_]) for id_ in verdict.errors),
-        nearest=_nearest(bundle, infos, query, slice) if unpermitted else None,
+        nearest=_nearest(bundle, infos, query, slice, rows=rows) if unpermitted else None,
     )
 
 
@@ -107,10 +134,14 @@ class _Term:
     scope: bool
 
 
-def _nearest(bundle: Bundle, infos: Mapping[str, PolicyInfo], query: Query, slice: Slice) -> Nearest | None:
-    """The permit that lacks the least: of its scope first, then of its clauses; ties by id."""
+def _nearest(bundle: Bundle, infos: Mapping[str, PolicyInfo], query: Query, slice: Slice, *, rows: bool) -> Nearest | None:
+    """The permit that lacks the least: of its scope first, then of its clauses; ties by id. Of `rows` that nobody has looked
+    at, what mentions the resource is neither met nor unmet."""
     permits = _permits(bundle, infos, query.action)
-    terms = {id_: list(_terms(tree, infos[id_])) for id_, tree in permits.items()}
+    terms = {
+        id_: [term for term in _terms(tree, infos[id_]) if not (rows and mentions(term.expr, "resource"))]
+        for id_, tree in permits.items()
+    }
     probes = {(id_, n): _alone(permits[id_], term) for id_, asked in terms.items() for n, term in enumerate(asked)}
     held = Probes(bundle, probes).held(query, slice)
     lacking = {id_: [n for n in range(len(asked)) if held.of((id_, n)) is not True] for id_, asked in terms.items()}
@@ -146,7 +177,7 @@ def _terms(tree: pst.Template, info: PolicyInfo) -> Iterator[_Term]:
         yield _Term(text, info.line, expr, True)
     for clause in written.clauses(info):
         for text in written.conjuncts(clause):
-            yield _Term(text, clause.line if info.file else 0, written.expression(text), False)
+            yield _Term(text, clause.line if info.line else 0, written.expression(text), False)
 
 
 def _scope(name: pst.VarName, scope: pst.PrincipalOrResourceConstraint) -> Iterator[tuple[str, pst.Expr]]:

@@ -10,7 +10,12 @@ from cedarpy import pst
 
 def reads_context(policy: pst.Template) -> bool:
     """Whether any condition of a policy mentions the context; where none does, no context can change a decision."""
-    return any(isinstance(node, pst.Var) and node.name == "context" for node in _nodes(policy))
+    return mentions(policy, "context")
+
+
+def mentions(tree: object, variable: pst.VarName) -> bool:
+    """Whether a policy or an expression mentions a variable of the request."""
+    return any(isinstance(node, pst.Var) and node.name == variable for node in _nodes(tree))
 
 
 def _nodes(root: object) -> Iterator[object]:

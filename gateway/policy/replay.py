@@ -6,7 +6,6 @@ import json
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Literal
 
 from gateway.model.decision import DenyKind, Query, Verdict
@@ -178,8 +177,7 @@ class Replay:
         if key not in self._contexts:
             if len(self._contexts) >= KEPT:
                 self._contexts.clear()
-            now = datetime.fromisoformat(str(shown["now"]))
-            self._contexts[key] = Context({**shown, "now": now})  # type: ignore[dict-item]  # a record of the log
+            self._contexts[key] = Context.from_record(shown)
         return self._contexts[key]
 
     def _entities(self, slices: tuple[str, ...], bodies: Mapping[str, str]) -> _Held:

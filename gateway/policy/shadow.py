@@ -18,6 +18,8 @@ from gateway.policy.plan import Plan
 
 T = TypeVar("T")
 Direction = Literal["gain", "lose"]
+#: Who is to blame in the place of a stored policy: the policies of the product, where others of them wait to be promoted.
+DIRECTORY = "directory"
 #: Decisions of which the ids are kept, the last ones, and principals that are counted one by one, the first ones.
 SAMPLES, PRINCIPALS = 20, 200
 
@@ -52,7 +54,10 @@ class Side:
 
 @dataclass(slots=True)
 class Tally:
-    """What one version of one policy would have changed since it has been in the shadow; `listings` are plans of rows."""
+    """What one version of one policy would have changed since it has been in the shadow; `listings` are plans of rows.
+
+    That of `DIRECTORY` has the number 0.
+    """
 
     number: int
     since: datetime
@@ -63,7 +68,8 @@ class Tally:
 
 @dataclass(slots=True)
 class Shadow:
-    """What an organisation would be decided by if every policy in the shadow were promoted; a tally for each, by stored id.
+    """What an organisation would be decided by if every policy in the shadow were promoted; a tally for each, by stored id,
+    and for the policies of the product, as `DIRECTORY`, where others of them wait.
 
     `actions` are those that anything could be otherwise for: about every other the same policies would be asked again.
     `asked` counts the questions, `failures` those that came to nothing. It is written to on the event loop only.
@@ -109,9 +115,12 @@ class Shadow:
             return None
 
     def _causes(self, verdict: Verdict, other: Verdict) -> list[str]:
-        """The policies in the shadow that decide one of two answers."""
+        """The policies in the shadow that decide one of two answers; where none of the organisation's does, those of the
+        product that wait."""
         named = (*verdict.policies, *other.policies, *other.errors)
-        return sorted({found for id_ in named if (found := stored_id(id_)) in self.tallies})  # type: ignore[misc]  # not None: it is there
+        found = {stored_id(id_) for id_ in named}
+        own = sorted(id_ for id_ in self.tallies if id_ in found)
+        return own or [id_ for id_ in self.tallies if id_ == DIRECTORY]
 
     def _shown(self, decision: str, causes: list[str]) -> Mapping[str, object]:
         return {"decision": decision, "policies": causes, "bundle": self.engine.bundle.hash}

@@ -25,6 +25,7 @@ WHERE_DECISION = """FROM log WHERE kind = 'decision' AND org_id = $1
 DECISIONS = f"SELECT {COLUMNS} {WHERE_DECISION} ORDER BY seq DESC LIMIT $10 OFFSET $11"  # constants only
 DECISIONS_TOTAL = f"SELECT count(*) {WHERE_DECISION}"  # constants only
 DECISION = f"SELECT {COLUMNS} FROM log WHERE kind = 'decision' AND id = $1 AND org_id = $2"  # noqa: S608  # constants only
+ANY_DECISION = f"SELECT {COLUMNS} FROM log WHERE kind = 'decision' AND id = $1"  # noqa: S608  # constants only
 DECISION_ORG = "SELECT org_id FROM log WHERE kind = 'decision' AND id = $1"
 
 WHERE_EVENT = """FROM log WHERE kind = 'audit' AND org_id = $1
@@ -130,6 +131,18 @@ def decision(rows: Rows, grant: Grant[LogEntry]) -> Logged:
         NotFound: it is not in the log.
     """
     found = rows.one(DECISION, grant.target.id, grant.target.org_id)
+    if found is None:
+        raise NotFound
+    return _logged(found)
+
+
+def any_decision(rows: Rows, grant: Grant[Installation], decision_id: str) -> Logged:
+    """A decision of any organisation.
+
+    Raises:
+        NotFound: it is not in the log.
+    """
+    found = rows.one(ANY_DECISION, decision_id)
     if found is None:
         raise NotFound
     return _logged(found)

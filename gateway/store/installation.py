@@ -13,12 +13,15 @@ from gateway.store.credentials import insert_credential
 from gateway.store.db import Database
 from gateway.store.humans import insert_human
 from gateway.store.orgs import settings_text
-from gateway.store.rows import Tx
+from gateway.store.rows import Rows, Tx
 
 SALT_BYTES = 16
 READ_SALT = "SELECT value FROM meta WHERE key = 'slice_salt'"
 KEEP_SALT = "INSERT INTO meta (key, value) VALUES ('slice_salt', $1) ON CONFLICT DO NOTHING"
 KEEP_BUNDLE = "INSERT INTO bundles (hash, body, loaded_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+READ_DECIDING = "SELECT hash, body FROM bundles WHERE hash = (SELECT value FROM meta WHERE key = 'deciding_bundle')"
+KEEP_DECIDING = """INSERT INTO meta (key, value) VALUES ('deciding_bundle', $1)
+  ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
 INSERT_ORG = "INSERT INTO orgs (id, name, settings, created_at) VALUES ($1, $2, $3, $4)"
 
 
@@ -37,6 +40,17 @@ def keep_salt(tx: Tx, salt: str) -> None:
 def keep_bundle(tx: Tx, bundle_hash: str, body: str, now: datetime) -> None:
     """Keep the text of a bundle, by hash: what is needed to decide again."""
     tx.run(KEEP_BUNDLE, bundle_hash, body, now)
+
+
+def keep_deciding(tx: Tx, bundle_hash: str) -> None:
+    """Note which bundle everybody is decided by: where others wait to be promoted, a start goes on with it."""
+    tx.run(KEEP_DECIDING, bundle_hash)
+
+
+def last_deciding(rows: Rows) -> tuple[str, str] | None:
+    """The hash and the body of the bundle that a server decided by last; None when none is noted."""
+    found = rows.one(READ_DECIDING)
+    return None if found is None else (found[0], found[1])
 
 
 def add_org(tx: Tx, org: Org, owner: Human, key: Credential) -> None:

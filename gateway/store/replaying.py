@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from gateway.errors import NotFound
 from gateway.model.entity import EntityUid
 from gateway.model.grant import Grant
 from gateway.model.recorded import Recorded, RecordedPage
 from gateway.model.records import Org
-from gateway.store.entities import Installation
+from gateway.store.entities import Installation, LogEntry
 from gateway.store.rows import Rows
 
-PAGE = """SELECT seq, id, "at", org_id, principal_type, principal_id, action, resource_type, resource_id, outcome, deny_kind,
-  policies, bundle, slices, details FROM log
+COLUMNS = """seq, id, "at", org_id, principal_type, principal_id, action, resource_type, resource_id, outcome, deny_kind,
+  policies, bundle, slices, details"""
+PAGE = f"""SELECT {COLUMNS} FROM log
   WHERE kind = 'decision' AND seq > $1 AND ($2::VARCHAR IS NULL OR org_id = $2)
-  AND ($3::TIMESTAMP IS NULL OR "at" >= $3) AND ($4::TIMESTAMP IS NULL OR "at" < $4) ORDER BY seq LIMIT $5"""
+  AND ($3::TIMESTAMP IS NULL OR "at" >= $3) AND ($4::TIMESTAMP IS NULL OR "at" < $4) ORDER BY seq LIMIT $5"""  # noqa: S608  # constants only
+ONE = f"""SELECT {COLUMNS} FROM log
+  WHERE kind = 'decision' AND id = $1 AND ($2::VARCHAR IS NULL OR org_id = $2)"""  # noqa: S608  # constants only
 BODIES = "SELECT hash, body FROM slices WHERE hash IN (SELECT unnest($1::VARCHAR[]))"
 BUNDLE = "SELECT body FROM bundles WHERE hash = $1"
 NEWEST = """SELECT min(seq) FROM (SELECT seq FROM log WHERE kind = 'decision' AND org_id = $1
@@ -38,9 +42,7 @@ def recorded(
     org_id = grant.target.id if isinstance(grant.target, Org) else None
     found = rows.all(PAGE, after, org_id, since, until, limit)
     answers = tuple([answer for row in found for answer in _answers(row)])
-    hashes = {hash_ for answer in answers for hash_ in answer.slices}
-    bodies: dict[str, str] = dict(rows.all(BODIES, list(hashes))) if hashes else {}
-    return RecordedPage(answers, bodies, found[-1][0] if len(found) == limit else None)
+    return RecordedPage(answers, _bodies(rows, answers), found[-1][0] if len(found) == limit else None)
 
 
 def before_newest(rows: Rows, grant: Grant[Org], *, since: datetime | None, limit: int) -> int:
@@ -49,13 +51,29 @@ def before_newest(rows: Rows, grant: Grant[Org], *, since: datetime | None, limi
     return 0 if first is None else first - 1
 
 
-def bundle_text(rows: Rows, grant: Grant[Org] | Grant[Installation], bundle_hash: str) -> tuple[str, dict[str, str]] | None:
-    """Return the schema and the policies by id of a bundle that has decided, or None when it is not known."""
-    body = rows.value(BUNDLE, bundle_hash)
-    if body is None:
-        return None
-    kept = json.loads(body)
-    return kept["schema"], kept["policies"]
+def recorded_one(rows: Rows, grant: Grant[LogEntry] | Grant[Installation], decision_id: str) -> RecordedPage:
+    """Return what the row of one decision says: of the granted one or, for the operator, of any.
+
+    Raises:
+        NotFound: it is not in the log.
+    """
+    org_id = grant.target.org_id if isinstance(grant.target, LogEntry) else None
+    answers = tuple([answer for row in rows.all(ONE, decision_id, org_id) for answer in _answers(row)])
+    if not answers:
+        raise NotFound
+    return RecordedPage(answers, _bodies(rows, answers), None)
+
+
+def bundle_body(rows: Rows, grant: Grant[Org] | Grant[LogEntry] | Grant[Installation], bundle_hash: str) -> str | None:
+    """Return the text of a bundle that has decided, from which it is made again, or None when it is not known."""
+    body: str | None = rows.value(BUNDLE, bundle_hash)
+    return body
+
+
+def _bodies(rows: Rows, answers: Sequence[Recorded]) -> dict[str, str]:
+    """Return the entities of the slices of some answers by hash, of those that are kept."""
+    hashes = {hash_ for answer in answers for hash_ in answer.slices}
+    return dict(rows.all(BODIES, list(hashes))) if hashes else {}
 
 
 def _answers(row: tuple[Any, ...]) -> Iterator[Recorded]:

@@ -16,7 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from gateway.operations.call import Services
-from gateway.operations.reload import reload
+from gateway.operations.reload import note_deciding, reload
 from gateway.operations.sweeps import Sweep
 from gateway.web.app import report_fault
 from gateway.web.protocol import BoundedProtocol
@@ -78,6 +78,7 @@ def serve(app: ASGIApp, services: Services, *, ready: Callable[[str], None], swe
     listening = listen(settings.host, settings.port)
     server = _Server(_config(app), lambda: ready(address(listening)))
     try:
+        note_deciding(services)
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
             runner.run(_run(server, listening, services, sweeps))
     finally:

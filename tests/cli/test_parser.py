@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator
+from typing import get_args
 
 import pytest
 
-from gateway.cli.command import Command
+from gateway.cli.command import Command, Place
 from gateway.cli.commands import COMMANDS
 from gateway.cli.main import build_parser
 from gateway.operations.registry import OPERATIONS
@@ -144,9 +145,9 @@ def test_the_version_is_printed(command: Run) -> None:
 def test_a_client_command_sends_what_its_operation_reads(asked: Command) -> None:
     served = {(operation.method, placeholders(operation.path)): operation for operation in OPERATIONS}
     operation = served[(asked.method, placeholders(asked.path))]
-    places: dict[str, set[str]] = {place: set() for place in ("path", "query", "body", "json", "confirm")}
+    places: dict[str, set[str]] = {place: set() for place in get_args(Place)}
     for argument in asked.arguments:
         places[argument.place].add(argument.name)
     assert places["path"] - {"memory_id"} == set(re.findall(r"{(\w+)}", asked.path)) - {"memory_id"}
     assert places["query"] <= set(operation.query)
-    assert places["body"] | places["json"] | asked.always.keys() <= set(operation.fields)
+    assert places["body"] | places["json"] | places["file"] | asked.always.keys() <= set(operation.fields)

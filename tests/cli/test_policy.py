@@ -195,7 +195,7 @@ def test_a_denied_request_is_explained_by_the_nearest_permit(folder: Path, comma
         1,
         'User::"bob" doc.read Doc::"plain"\ndenied: not_permitted\n'
         f"nearest permit: doc/read/active  {READ_FILE}:1\n      A user who is active reads.\n"
-        "  it lacks: principal.active\n      principal.active is false\n",
+        "  it lacks: principal.active  (line 8)\n      principal.active is false\n",
     )
     found = command("policy", "explain", "--dir", ".", "--principal", 'User::"bob"', *ASKED, "--json").json
     assert (found["decision"], found["deny_kind"], found["nearest"]["unmet"]["text"]) == (

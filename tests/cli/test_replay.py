@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +21,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from gateway.cli.main import main
+from gateway.config import Settings
+from gateway.operations.decisions import explain_data
+from gateway.operations.explanation import MISSING
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import load_cases, run_cases
-from gateway.wiring import shipped
-from tests.builders import Gateway
+from gateway.wiring import open_services, shipped
+from tests.builders import Gateway, shipped_bundle
 from tests.cli.conftest import Command, Ended
 from tests.operations.busy import RULES, busy
 
@@ -42,6 +47,17 @@ def _happened(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def happened(_happened: Path, tmp_path: Path) -> Path:
     """The data directory of a gateway that has stopped."""
     return Path(shutil.copytree(_happened, tmp_path / "data"))
+
+
+@pytest.fixture
+def taken_key(tmp_path: Path) -> tuple[Path, str]:
+    """The data directory of a gateway that has stopped after a few refusals, and a key of its security team."""
+    made = Gateway(tmp_path / "keyed")
+    agent = made.agent()
+    agent.get(f"/v1/peers/{made.peer(observers=[])['id']}")
+    made.auditor.get("/v1/org/settings")
+    made.close()
+    return tmp_path / "keyed", made.security.key
 
 
 @pytest.fixture
@@ -110,6 +126,61 @@ def test_a_candidate_that_does_not_load_ends_with_its_findings(
 def test_bad_usage_of_replay_ends_with_two(command: Command, happened: Path, words: tuple[str, ...]) -> None:
     candidate = () if not words else ("--candidate", "x")
     assert command("policy", "replay", "--data", happened, *candidate, *words).code == 2
+
+
+# -- explain
+
+
+def test_every_decision_of_the_log_is_explained_under_what_decided_it(happened: Path) -> None:
+    """None comes out otherwise than it was recorded, and what is left to the record alone says why."""
+    services = open_services(Settings(data=happened), bundle=shipped_bundle())
+    try:
+        found = services.database.read_sync(lambda rows: rows.all("SELECT id FROM log WHERE kind = 'decision'"))
+        made = [asyncio.run(explain_data(services, id_)) for (id_,) in found]
+    finally:
+        services.database.close()
+    missing = Counter(decision["explanation"]["missing"] for decision in made)
+    assert set(missing) <= {None, MISSING["never_kept"]}
+    assert missing[None] > 100
+    for decision in made:
+        told = decision["explanation"]
+        assert told["deny_kind"] == decision["deny_kind"]
+        assert sorted(reason["policy_id"] for reason in told["reasons"]) == decision["policies"]
+        unpermitted = decision["deny_kind"] == "not_permitted"
+        assert (told["nearest"] is not None) >= (unpermitted and told["missing"] is None)
+
+
+def test_the_log_of_a_stopped_gateway_tells_the_same_as_one_that_is_asked(
+    command: Command, taken_key: tuple[Path, str], tmp_path: Path
+) -> None:
+    data, key = taken_key
+    show = ("--data", data, "--key", key)
+    listed = command("decisions", "list", "--decision", "deny", "--json", *show).json["decisions"]
+    for denied in (listed[0], listed[-1]):
+        asked = command("decisions", "show", denied["id"], "--json", *show)
+        read = command("policy", "explain", denied["id"], "--data", data, "--json")
+        assert (asked.code, read.code, read.json) == (0, 1, asked.json)
+        told = command("policy", "explain", denied["id"], "--data", data)
+        assert told.out == command("decisions", "show", denied["id"], *show).out
+        assert f"denied: {denied['deny_kind']}\n" in told.out
+        assert all(f"{reason} " in told.out for reason in denied["policies"])
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("00000000-0000-4000-8000-000000000000",), 1),
+        (("nothing",), 1),
+        (("x", "--case", "y"), 2),
+        (("x", "--dir", "."), 2),
+        ((), 2),
+    ],
+    ids=str,
+)
+def test_what_is_no_decision_and_what_is_two_questions_is_refused(
+    command: Command, happened: Path, words: tuple[str, ...], code: int
+) -> None:
+    assert command("policy", "explain", *words, "--data", happened).code == code
 
 
 # -- evidence

@@ -59,7 +59,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
             file.write_text(made, "utf-8")
 
         def after(line: str, answer: str) -> None:
-            if "org-policy add" in line:
+            if "policy add" in line:
                 shell.variables["POLICY"] = re.findall(r"^id +(\S+)$", answer, re.MULTILINE)[0]
 
         change = play(CHANGE, shell, edit=edit, after=after)

@@ -204,49 +204,6 @@ def test_every_page_is_reached_and_the_total_is_the_whole(gateway: Gateway, coun
     assert listed(gateway, principal="crafted", offset=count) == ([], count)
 
 
-# -- why
-
-
-def explained(gateway: Gateway, **query: object) -> Any:
-    [row] = done(gateway.auditor.get("/v1/decisions", **query), 200)["decisions"]
-    return done(gateway.security.get(f"/v1/decisions/{row['id']}"), 200)["decision"]
-
-
-def test_a_forbidden_decision_is_explained_by_its_forbids(gateway: Gateway) -> None:
-    agent = gateway.agent()
-    peer = gateway.peer(gateway.member, [])
-    assert agent.get(f"/v1/peers/{peer['id']}").status_code == 403
-    shown = explained(gateway, principal=agent.id)
-    forbid = gateway.services.access.engine.bundle.policies["guardrails/observers"]
-    assert shown["explanation"] == {
-        "reasons": [
-            {
-                "policy_id": "guardrails/observers",
-                "effect": "forbid",
-                "reason": forbid.reason,
-                "reason_code": None,
-                "file": "guardrails/observers.cedar",
-                "line": 4,
-            }
-        ],
-        "note": None,
-    }
-
-
-def test_a_decision_by_default_is_explained_as_one(gateway: Gateway) -> None:
-    assert gateway.auditor.get("/v1/peers").status_code == 200  # their own
-    assert gateway.auditor.get("/v1/org/settings").status_code == 403
-    assert explained(gateway, decision="deny")["explanation"] == {"reasons": [], "note": "no policy permits this"}
-
-
-def test_a_decision_of_an_earlier_bundle_names_its_policies_only(gateway: Gateway) -> None:
-    craft(gateway, 1)
-    assert explained(gateway, principal="crafted")["explanation"] == {
-        "reasons": [{"policy_id": "peer/read/observer"}],
-        "note": "decided by an earlier bundle",
-    }
-
-
 def test_a_decision_is_read_by_its_id_with_what_the_list_shows(gateway: Gateway) -> None:
     [row_id] = craft(gateway, 1)
     [shown] = done(gateway.auditor.get("/v1/decisions", principal="crafted"), 200)["decisions"]

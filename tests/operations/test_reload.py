@@ -7,14 +7,17 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gateway.operations.reload import Watch, reload
+from gateway.operations.reload import Watch, note_deciding, reload
+from gateway.store.installation import keep_deciding
+from gateway.store.writer import Unit
 from gateway.wiring import create_data
 from tests.builders import Client, Gateway, done
-from tests.operations.asking import stored
+from tests.operations.asking import restart, stored
 from tests.operations.test_cedar_policies import write
 from tests.world import ROOT
 
@@ -25,9 +28,9 @@ READ = "peer/read.cedar"
 class OneOrg(Gateway):
     """A gateway of one organisation, which is its owner's to administer, that decides by a directory of its own."""
 
-    def __init__(self, data: Path, policies: Path) -> None:
+    def __init__(self, data: Path, policies: Path, **settings: object) -> None:
         create_data(data)
-        self._open(data, policies=policies)
+        self._open(data, policies=policies, **settings)
         self.owner = self.org("owner@sample.example")
         self.member = self.human("member")
 
@@ -79,6 +82,7 @@ def test_changed_policies_decide_after_the_call_returns(one: OneOrg, policies: P
         "previous": before,
         "policies": len(bundle.policies),
         "cases": answer["cases"],
+        "in_shadow": False,
     }
     assert bundle.hash != before
     assert answer["cases"] > 100
@@ -174,3 +178,133 @@ def test_a_watch_loads_what_has_changed_and_tries_what_failed_once(one: OneOrg, 
     for _ in range(2):
         asyncio.run(watch.look())
     assert stored(one, "SELECT count(*) FROM log WHERE action = 'admin.reload'") == [(2,)]
+
+
+# -- reload = shadow
+
+REPORT = "/v1/org/policy-shadow-report"
+
+
+@pytest.fixture
+def shadowed(tmp_path: Path, policies: Path) -> Iterator[OneOrg]:
+    """A gateway whose changed policies wait in the shadow."""
+    made = OneOrg(tmp_path / "shadowed", policies, reload="shadow")
+    yield made
+    made.close()
+
+
+def test_changed_policies_wait_in_the_shadow_and_are_counted_until_they_are_promoted(shadowed: OneOrg, policies: Path) -> None:
+    agent, peer = read_by_an_agent(shadowed)
+    before = hash_of(shadowed)
+    close_to_agents(policies)
+    staged = done(shadowed.owner.post(PATH), 200)
+    assert (staged["previous"], staged["in_shadow"], staged["bundle"] == before) == (before, True, False)
+    assert agent.get(peer).status_code == 200
+    health = done(shadowed.owner.get("/health"), 200)
+    assert (health["bundle"], health["policies_waiting"]) == (before, staged["bundle"])
+    found = done(shadowed.owner.get(REPORT), 200)
+    counted = found["directory"]
+    [loser] = counted["lose"]["principals"]
+    assert (counted["bundle"], counted["gain"]["count"], found["policies"]) == (staged["bundle"], 0, [])
+    assert loser == {"type": "Agent", "id": agent.id, "count": 1}
+    noted = done(shadowed.owner.get(f"/v1/decisions/{counted['lose']['decision_ids'][0]}"), 200)["decision"]["details"]["shadow"]
+    assert noted == {"decision": "deny", "policies": ["directory"], "bundle": staged["bundle"]}
+    promoted = done(shadowed.owner.post(PATH, {"promote": staged["bundle"]}), 200)
+    assert (promoted["bundle"], promoted["previous"], promoted["in_shadow"]) == (staged["bundle"], before, False)
+    assert agent.get(peer).status_code == 403
+    assert done(shadowed.owner.get(REPORT), 200)["directory"] is None
+    assert done(shadowed.owner.get("/health"), 200)["policies_waiting"] is None
+    events = ("admin.policies_staged", "admin.policies_reloaded")
+    assert stored(shadowed, "SELECT action FROM log WHERE action LIKE 'admin.policies%' ORDER BY seq") == [(e,) for e in events]
+
+
+def test_only_what_waits_is_promoted_and_not_what_lies_on_the_disk_by_now(shadowed: OneOrg, policies: Path) -> None:
+    before = hash_of(shadowed)
+    assert shadowed.owner.post(PATH, {"promote": before}).status_code == 409
+    close_to_agents(policies)
+    first = done(shadowed.owner.post(PATH), 200)["bundle"]
+    file = policies / "session/end.cedar"
+    file.write_text(file.read_text().replace('@reason("', '@reason("So: '))
+    assert done(shadowed.owner.post(PATH, {"promote": first}), 200)["bundle"] == first == hash_of(shadowed)
+    second = done(shadowed.owner.post(PATH), 200)["bundle"]
+    assert shadowed.owner.post(PATH, {"promote": first}).status_code == 409
+    assert hash_of(shadowed) == first
+    assert second != first
+
+
+def test_what_lies_there_as_it_decides_does_not_wait(shadowed: OneOrg, policies: Path) -> None:
+    kept = (policies / READ).read_text()
+    close_to_agents(policies)
+    assert done(shadowed.owner.post(PATH), 200)["in_shadow"]
+    (policies / READ).write_text(kept)
+    assert not done(shadowed.owner.post(PATH), 200)["in_shadow"]
+    assert done(shadowed.owner.get(REPORT), 200)["directory"] is None
+
+
+def test_what_does_not_pass_the_gate_does_not_wait_either(shadowed: OneOrg, policies: Path) -> None:
+    (policies / READ).write_text("permit (principal, action, resource);\n")
+    assert shadowed.owner.post(PATH).status_code == 409
+    assert shadowed.services.access.engines.staged is None
+
+
+def test_a_watch_and_the_operator_put_what_changed_into_the_shadow(shadowed: OneOrg, policies: Path) -> None:
+    watch, before = Watch(shadowed.services), hash_of(shadowed)
+    close_to_agents(policies)
+    asyncio.run(watch.look())
+    staged = shadowed.services.access.engines.staged
+    assert staged is not None
+    assert hash_of(shadowed) == before
+    again = asyncio.run(reload(shadowed.services))
+    assert again is not None
+    assert again["in_shadow"]
+
+
+def test_each_organisation_is_told_of_its_own_and_its_policies_are_laid_over_what_waits(shadowed: OneOrg, policies: Path) -> None:
+    agent, peer = read_by_an_agent(shadowed)
+    other = shadowed.org("owner@elsewhere.example")
+    close_to_agents(policies)
+    assert asyncio.run(reload(shadowed.services)) is not None
+    assert agent.get(peer).status_code == 200
+    mine, theirs = (done(owner.get(REPORT), 200)["directory"] for owner in (shadowed.owner, other))
+    assert (mine["lose"]["count"], theirs["lose"]["count"]) == (1, 0)
+    # A policy of one's own goes on being asked beside what waits, and what was counted of that is kept.
+    policy = write(shadowed.owner)
+    done(agent.get(peer), 200)
+    found = done(shadowed.owner.get(REPORT), 200)
+    assert found["directory"]["lose"]["count"] == 1
+    assert [(told["policy_id"], told["lose"]["count"]) for told in found["policies"]] == [(policy["id"], 1)]
+
+
+def test_what_waits_goes_on_waiting_after_a_restart_and_what_was_promoted_decides(shadowed: OneOrg, policies: Path) -> None:
+    agent, peer = read_by_an_agent(shadowed)
+    note_deciding(shadowed.services)
+    close_to_agents(policies)
+    waiting = done(shadowed.owner.post(PATH), 200)["bundle"]
+    restart(shadowed)
+    agent = replace(agent, http=shadowed.http)
+    assert agent.get(peer).status_code == 200
+    assert done(shadowed.owner.get("/health"), 200)["policies_waiting"] == waiting
+    assert done(shadowed.owner.get(REPORT), 200)["directory"]["lose"]["count"] == 1
+    done(shadowed.owner.post(PATH, {"promote": waiting}), 200)
+    restart(shadowed)
+    assert hash_of(shadowed) == waiting
+    assert shadowed.services.access.engines.staged is None
+
+
+@pytest.mark.parametrize("lacking", ["guardrails/observers", None])
+def test_a_start_decides_by_the_disk_where_what_decided_is_not_whole(
+    shadowed: OneOrg, policies: Path, lacking: str | None
+) -> None:
+    """It lacks a guardrail, or is not what its hash says."""
+    base = shadowed.services.access.engines.base.bundle
+    changed = base.without(lacking or "session/end/human")
+    digest = base.hash if lacking is None else changed.hash
+    put = (
+        "INSERT INTO bundles (hash, body, loaded_at) VALUES ($1, $2, now()) ON CONFLICT (hash) DO UPDATE SET body = excluded.body"
+    )
+    shadowed.services.database.exclusive(lambda connection: connection.execute(put, [digest, changed.body()])).result()
+    shadowed.services.database.write(Unit(lambda tx: keep_deciding(tx, digest))).result()
+    close_to_agents(policies)
+    restart(shadowed)
+    assert hash_of(shadowed) not in (base.hash, changed.hash)
+    assert shadowed.services.access.engines.staged is None

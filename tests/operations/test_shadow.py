@@ -32,9 +32,9 @@ def details(gateway: Gateway, decision_id: str) -> dict[str, Any]:
 
 
 def test_nothing_in_the_shadow_is_an_empty_report(gateway: Gateway) -> None:
-    assert report(gateway) == {"asked": 0, "failures": 0, "policies": []}
+    assert report(gateway) == {"asked": 0, "failures": 0, "directory": None, "policies": []}
     write(gateway.owner, mode="enforce")
-    assert report(gateway) == {"asked": 0, "failures": 0, "policies": []}
+    assert report(gateway) == {"asked": 0, "failures": 0, "directory": None, "policies": []}
 
 
 def test_who_would_lose_and_who_would_gain_is_counted_by_policy_and_noted_on_the_decision(gateway: Gateway) -> None:
@@ -132,7 +132,7 @@ def test_a_failure_in_the_shadow_is_counted_and_nobody_else_s_concern(gateway: G
 def test_a_policy_of_one_organisation_is_not_asked_about_another(gateway: Gateway) -> None:
     write(gateway.other_owner, "forbid (principal, action, resource);")
     done(gateway.owner.get("/v1/agents"), 200)
-    assert report(gateway) == {"asked": 0, "failures": 0, "policies": []}
+    assert report(gateway) == {"asked": 0, "failures": 0, "directory": None, "policies": []}
     done(gateway.other_owner.get("/v1/agents"), 200)
     assert done(gateway.other_owner.get(REPORT), 200)["policies"][0]["lose"]["count"] == 1
 
@@ -149,4 +149,4 @@ def test_what_was_counted_ends_with_its_policy(gateway: Gateway) -> None:
     policy = write(gateway.security, NO_AGENTS)
     done(agent.get(f"/v1/peers/{gateway.peer(observers=[agent])['id']}"), 200)
     done(gateway.owner.delete(f"{PATH}/{policy['id']}", confirmed(gateway.owner)), 204)
-    assert report(gateway) == {"asked": 0, "failures": 0, "policies": []}
+    assert report(gateway) == {"asked": 0, "failures": 0, "directory": None, "policies": []}

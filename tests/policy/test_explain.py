@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gateway.model.decision import DenyKind, Query
+from gateway.model.decision import DenyKind, Query, Verdict
 from gateway.model.entity import Entity, EntityUid
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import load_cases, prepare
 from gateway.policy.engine import PolicyEngine
-from gateway.policy.explain import Cited, Explanation, Nearest, Unmet, explain
+from gateway.policy.explain import Cited, Explanation, Nearest, Unmet, cite, explain, explain_plan
 from gateway.policy.grants import FORBID, FORBIDDEN, PERMITTED
 from tests.policy import builders as b
 from tests.world import ROOT
@@ -166,3 +166,31 @@ def test_each_action_of_the_shipped_policies_that_is_not_permitted_has_a_nearest
     }
     assert [action for action, near in found.items() if near is None or near.unmet.erred] == []
     assert len(found) > 50
+
+
+def test_a_listing_is_explained_by_what_is_known_without_a_row() -> None:
+    engine = PolicyEngine(SHIPPED, salt=b"")
+    [case] = [case for case in CASES if case.name == "memory.search: the security team does not"]
+    [(_, query, slice)] = prepare(engine, [case])
+    verdict = Verdict(False, DenyKind.NOT_PERMITTED, (), (), ())
+    found = explain_plan(SHIPPED, verdict, query, "Memory", slice)
+    assert found.nearest is not None
+    assert (found.nearest.policy.policy_id, found.nearest.lacking) == ("memory/search/owner_or_admin", 1)
+    assert found.nearest.unmet.text == 'principal in [Role::"owner", Role::"admin"]'
+    assert list(found.nearest.unmet.values) == ["principal", "ancestors(principal)"]
+
+
+def test_where_all_that_is_known_without_a_row_is_met_nothing_is_nearest() -> None:
+    engine = b.an_engine(policy("p", "principal.active && resource.level == 7"))
+    verdict = Verdict(False, DenyKind.NOT_PERMITTED, (), (), ())
+    slice = engine.slice(b.an_org(), b.a_user(), b.a_doc())
+    assert explain_plan(engine.bundle, verdict, b.a_query(), "Doc", slice).nearest is None
+
+
+def test_a_policy_is_cited_by_its_id_with_all_that_is_known_of_it() -> None:
+    assert cite(SHIPPED, "guardrails/observers").line == 4
+    grant = "grant/00000000-0000-4000-8000-000000000001"
+    for bundle in (SHIPPED, None):
+        assert cite(bundle, FORBID) == Cited(FORBID, "forbid", FORBIDDEN, None, None, "", 0)
+        assert cite(bundle, grant) == Cited(grant, "permit", PERMITTED, None, None, "", 0)
+        assert cite(bundle, "gone") == Cited("gone", "", "", None, None, "", 0)

@@ -145,6 +145,7 @@ BODIES: dict[str, dict[str, object]] = {
         "declared_risk_tier": 1,
     },
     "admin.derive": {"dry_run": True},
+    "admin.reload": {"promote": "0" * 64},
     "memory.remember": {
         "text": "t",
         "layer": "session",

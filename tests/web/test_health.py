@@ -67,6 +67,7 @@ def test_who_may_read_audit_events_sees_what_is_behind_it(gateway: Gateway, role
         "window_ms": 0,
         "bundle": services.access.engine.bundle.hash,
         "policies_loaded_at": "2026-03-04T10:00:00Z",
+        "policies_waiting": None,
         "policies_failure": None,
         "data_version": services.state.version,
         "divergences": 0,

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gateway.cli.exits import DONE, FINDING, USAGE, CommandError
+from gateway.cli.explanation import print_explanation, print_request, show_decision
+from gateway.cli.opening import find_settings, opened
 from gateway.cli.output import bold, print_json, print_prose
 from gateway.cli.policy.request import Asked, case_named, of_case, of_flags, uid_of
 from gateway.cli.policy.verb import add_folder, add_verb, folder_of, place
+from gateway.operations.decisions import explain_data
+from gateway.operations.explanation import shape
 from gateway.policy.engine import PolicyEngine
-from gateway.policy.explain import Cited, Explanation, explain
+from gateway.policy.explain import Explanation, explain
 from gateway.policy.folder import Folder
 from gateway.policy.index import Entry, as_markdown, index, vocabulary_markdown
 from gateway.policy.source import PolicyInfo
@@ -36,13 +42,18 @@ def add_verbs(verbs: Any) -> None:
         "explain",
         _explain,
         "decide one request and say why: the policies, their reasons, the permit that was nearest",
-        about="Entities come from a file, or from the first cast of the cases that knows both ends of the request.",
+        about="Entities come from a file, or from the first cast of the cases that knows both ends of the request. DECISION is "
+        "read from the log of a stopped gateway, and explained by the policies that decided it; of one that runs, "
+        "`peergate decisions show` tells the same.",
         examples=(
+            "explain DECISION --data ./data",
             "explain --case 'peer.read_context: the owner does'",
             """explain --principal 'Agent::"listed"' --action peer.read --resource 'Peer::"peer"'""",
         ),
-        exits="0 allowed, 1 denied",
+        exits="0 allowed, 1 denied, or there is no such decision, 4 the store refuses to open",
     )
+    explain.add_argument("decision", metavar="DECISION", nargs="?", help="the id of a decision in the log")
+    explain.add_argument("--data", metavar="DIR", help="with DECISION: the data directory (default: PEERGATE_DATA)")
     _add_request(add_folder(explain))
     explain.add_argument("--principal", metavar="T::ID", help="who asks")
     explain.add_argument("--action", help="an action of the schema, such as peer.read")
@@ -103,6 +114,8 @@ def _show(given: argparse.Namespace) -> int:
 
 
 def _explain(given: argparse.Namespace) -> int:
+    if given.decision is not None or given.data is not None:
+        return _explain_recorded(given)
     folder = folder_of(given)
     engine = PolicyEngine(folder.bundle(), salt=b"")
     if given.case is not None:
@@ -113,64 +126,31 @@ def _explain(given: argparse.Namespace) -> int:
         principal, resource = uid_of("--principal", given.principal), uid_of("--resource", given.resource)
         asked = of_flags(engine, folder, given, principal, resource)
     found = explain(engine, asked.query, asked.slice, asked.grants)
+    made = _explanation_json(asked, found)
     if given.json:
-        print_json(_explanation_json(asked, found))
+        print_json(made)
     else:
-        _print_explanation(folder, asked, found)
+        print_request(str(asked.query.principal), asked.query.action, str(asked.query.resource))
+        print_explanation(made, at=partial(place, folder))
     return DONE if found.allowed else FINDING
 
 
-def _print_explanation(folder: Folder, asked: Asked, found: Explanation) -> None:
-    query = asked.query
-    print_prose(f"{query.principal} {query.action} {query.resource}")
-    print(bold("allowed" if found.allowed else f"denied: {found.deny_kind}"))
-    for cited in found.policies:
-        print_prose(f"  {cited.effect} {cited.policy_id}  {_cited_place(folder, cited)}\n      {cited.reason}")
-    for cited in found.errors:
-        print_prose(
-            f"  failed {cited.policy_id}  {_cited_place(folder, cited)}\n      could not be evaluated: nothing is allowed"
-        )
-    if found.nearest is not None:
-        near, unmet = found.nearest.policy, found.nearest.unmet
-        print_prose(f"nearest permit: {near.policy_id}  {_cited_place(folder, near)}\n      {near.reason}")
-        print_prose(f"  it lacks: {unmet.text}{' (could not be evaluated)' if unmet.erred else ''}")
-        for path, value in unmet.values.items():
-            print_prose(f"      {path} is {'not there' if value is None else value}")
-        if found.nearest.lacking > 1:
-            print(f"  and {found.nearest.lacking - 1} more")
+def _explain_recorded(given: argparse.Namespace) -> int:
+    beside = ("dir", "case", "entities", "context", "principal", "action", "resource")
+    if given.decision is None or any(getattr(given, name) is not None for name in beside):
+        raise CommandError("name a DECISION of a data directory, or a request over a folder: not both", USAGE)
+    with opened(find_settings({"data": given.data})) as services:
+        decision = asyncio.run(explain_data(services, given.decision))
+    print_json({"decision": decision}) if given.json else show_decision({"decision": decision})
+    return DONE if decision["decision"] == "allow" else FINDING
 
 
 def _explanation_json(asked: Asked, found: Explanation) -> dict[str, object]:
-    query, near = asked.query, found.nearest
-    return {
-        "principal": str(query.principal),
-        "action": query.action,
-        "resource": str(query.resource),
-        "decision": "allow" if found.allowed else "deny",
-        "deny_kind": found.deny_kind,
-        "policies": [_cited_json(cited) for cited in found.policies],
-        "errors": [_cited_json(cited) for cited in found.errors],
-        "nearest": near
-        and {
-            "policy": _cited_json(near.policy),
-            "lacking": near.lacking,
-            "unmet": {
-                "text": near.unmet.text,
-                "line": near.unmet.line,
-                "reads": list(near.unmet.reads),
-                "values": dict(near.unmet.values),
-                "erred": near.unmet.erred,
-            },
-        },
-    }
-
-
-def _cited_json(cited: Cited) -> dict[str, object]:
-    return {name: getattr(cited, name) for name in Cited.__slots__}
-
-
-def _cited_place(folder: Folder, cited: Cited) -> str:
-    return place(folder, cited.file, cited.line) if cited.file else "(made from a grant)"
+    query = asked.query
+    made = shape(found, names={}, redacted=False)
+    decision = "allow" if found.allowed else "deny"
+    request = {"principal": str(query.principal), "action": query.action, "resource": str(query.resource)}
+    return {**request, "decision": decision, **made}
 
 
 def _plan(given: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.cli.command import Asked
-from gateway.cli.org_policy_answers import show_policy, show_report, show_step
+from gateway.cli.own_policy_answers import show_policy, show_report, show_step
 
 ASKED = Asked({}, lambda path, **query: None)
 NOBODY: dict[str, Any] = {"count": 0, "principals": [], "decision_ids": []}

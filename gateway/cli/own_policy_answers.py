@@ -12,7 +12,7 @@ from gateway.cli.output import print_fields, print_prose, print_rows
 TEXTS = ("cedar_text", "policy_text")
 #: What a step has come to, by the state of the newest version.
 STANDS = {
-    "shadow": "in the shadow: it is asked and decides nothing; `peergate org-policy shadow-report` says what it would change",
+    "shadow": "in the shadow: it is asked and decides nothing; `peergate policy shadow-report` says what it would change",
     "enforce": "in force: whatever is asked from now on is decided by it",
 }
 REPLAYED = ("change", "count", "principal", "action", "resource_type", "before", "now", "samples")
