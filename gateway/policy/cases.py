@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ KEYS = frozenset(
     "description reason_exact deny_kind control entities_from grants".split()
 )
 GRANT_KEYS = frozenset("id actions project_id tags tags_match classifications provenance".split())
+#: The shared entities of a name, or none without one.
+Cast = Callable[[str | None], list[Mapping[str, Any]]]
 
 
 class CaseError(ValueError):
@@ -88,17 +91,21 @@ class CaseResult:
 
 def load_cases(policies: Path) -> list[Case]:
     """Returns every case of the `*_test.json` files under a directory, in the order of the files; raises `CaseError`."""
-    return [case for path in sorted(policies.rglob(f"*{SUFFIX}")) for case in read_cases(policies, path)]
+    return read_cases(policies, *sorted(policies.rglob(f"*{SUFFIX}")))
 
 
-def read_cases(policies: Path, path: Path) -> list[Case]:
-    """Returns the cases of one file, which need not be under the directory that its casts are in; raises `CaseError`."""
-    return list(_read(policies, path))
+def read_cases(policies: Path, *paths: Path) -> list[Case]:
+    """Returns the cases of some files, which need not be under the directory that their casts are in; raises `CaseError`.
+
+    Each cast is read once, and cases share its entities.
+    """
+    cast = cache(partial(_cast, policies))
+    return [case for path in paths for case in _read(policies, path, cast)]
 
 
 def from_json(raw: Mapping[str, Any]) -> Case:
     """Returns a case that no file holds, as one of a file is read; raises `CaseError`, and `KeyError` for what it lacks."""
-    return _case(Path(), "", 0, raw)
+    return _case("", 0, raw, partial(_cast, Path()))
 
 
 def expand(case: Case) -> dict[str, Any]:
@@ -161,19 +168,19 @@ def judge(case: Case, verdict: Verdict) -> Iterator[str]:
         yield "is not a valid request, or over entities that are not all there"
 
 
-def _read(policies: Path, path: Path) -> Iterator[Case]:
+def _read(policies: Path, path: Path, cast: Cast) -> Iterator[Case]:
     file = path.relative_to(policies).as_posix() if path.is_relative_to(policies) else path.name
     cases = _json(path, file)
     if not isinstance(cases, list) or not cases:
         raise CaseError(f"{file}: is not a list of cases")
     for number, raw in enumerate(cases, start=1):
         try:
-            yield _case(policies, file, number, raw)
+            yield _case(file, number, raw, cast)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise CaseError(f"{file}: case {number}: {type(error).__name__}: {error}") from error
 
 
-def _case(policies: Path, file: str, number: int, raw: Mapping[str, Any]) -> Case:
+def _case(file: str, number: int, raw: Mapping[str, Any], cast: Cast) -> Case:
     if unknown := sorted(raw.keys() - KEYS):
         raise CaseError(f"unknown keys {unknown}")
     if raw["decision"] not in ("allow", "deny"):
@@ -186,7 +193,7 @@ def _case(policies: Path, file: str, number: int, raw: Mapping[str, Any]) -> Cas
         number=number,
         name=raw.get("name", f"{file} {number}"),
         request=request,
-        entities=(*raw["entities"], *_cast(policies, raw.get("entities_from"))),
+        entities=(*raw["entities"], *cast(raw.get("entities_from"))),
         decision=raw["decision"],
         reason=frozenset(raw["reason"]),
         num_errors=raw["num_errors"],

@@ -26,7 +26,7 @@ class Folder:
 
     def cases(self) -> list[Case]:
         """Returns every case, in the order of the files; raises `CaseError`."""
-        return [case for path in self.case_files for case in read_cases(self.policies, path)]
+        return read_cases(self.policies, *self.case_files)
 
     def case_file(self, case: Case) -> Path:
         """Returns the file that one of the cases stands in."""
