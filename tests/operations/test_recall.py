@@ -25,12 +25,13 @@ from gateway.wiring import OPERATIONS
 from tests.builders import Client, Gateway, done, shipped_bundle
 from tests.embedding.endpoint import serving, vectors
 from tests.operations.asking import restart, stored
+from tests.operations.connecting import allow, connect
 from tests.operations.memory_acts import (
     LAYERS,
     MODES,
+    NO_HEALTH,
     TIERS,
-    allow,
-    connect,
+    allow_all,
     listed,
     raw,
     refused,
@@ -43,28 +44,6 @@ from tests.operations.memory_acts import (
 from tests.world import ROOT
 
 NOTHING: list[set[str]] = [set()] * 4
-NO_HEALTH = """@id("guardrails/health")
-@reason("No remote agent reads about health.")
-forbid (
-  principal is Connection,
-  action == Action::"memory.read",
-  resource is Memory
-)
-when { resource.tags.contains("health") };
-"""
-
-
-@pytest.fixture
-def agent(gateway: Gateway) -> Client:
-    return gateway.agent()
-
-
-@pytest.fixture
-def connection(gateway: Gateway, agent: Client) -> Client:
-    """A connection that may do everything to what is in alpha, up to internal."""
-    made = connect(gateway, agent)
-    allow(gateway, made)
-    return made
 
 
 @pytest.fixture
@@ -93,8 +72,8 @@ def pages(who: Client, path: str, body: dict[str, Any]) -> list[str]:
 
 def test_a_connection_sees_exactly_what_is_granted_in_every_layer_and_mode(gateway: Gateway, agent: Client) -> None:
     made = connect(gateway, agent)
-    allow(gateway, made, "alpha")
-    allow(gateway, made, "secret-plans", classifications=["pii"])
+    allow_all(gateway, made, "alpha")
+    allow_all(gateway, made, "secret-plans", classifications=["pii"])
     wanted = set()
     for layer, project, tier in product(LAYERS, ("alpha", "secret-plans", "alpha2", "alph", None), TIERS):
         text = f"tea {layer} {project} {tier}"
@@ -115,7 +94,7 @@ def test_a_connection_sees_exactly_what_is_granted_in_every_layer_and_mode(gatew
 def test_each_action_needs_a_grant_of_its_own(gateway: Gateway, agent: Client) -> None:
     row = shared(agent, "tea")
     for action in ("search", "read", "query", "remember"):
-        made = connect(gateway, agent, f"did:web:{action}.example")
+        made = connect(gateway, agent, did=f"did:web:{action}.example")
         allow(gateway, made, actions=(action,))
         found = {
             "search": bool(search(made)["items"]) and bool(listed(made)["items"]),
@@ -130,10 +109,10 @@ def test_each_action_needs_a_grant_of_its_own(gateway: Gateway, agent: Client) -
 def test_tags_are_whole_and_any_or_all_of_them(gateway: Gateway, agent: Client) -> None:
     for tags in (["a"], ["ab"], ["a_b"], ["axb"], ["a", "b"], ["%"], ["A"], []):
         shared(agent, f"tea {tags}", tags=tags)
-    some, every, free = (connect(gateway, agent, f"did:web:{number}.example") for number in range(3))
-    allow(gateway, some, tags=["a", "a_b"])
-    allow(gateway, every, tags=["a", "b"], tags_match="all")
-    allow(gateway, free)
+    some, every, free = (connect(gateway, agent, did=f"did:web:{number}.example") for number in range(3))
+    allow_all(gateway, some, tags=["a", "a_b"])
+    allow_all(gateway, every, tags=["a", "b"], tags_match="all")
+    allow_all(gateway, free)
     assert seen(some) == [{"tea ['a']", "tea ['a_b']", "tea ['a', 'b']"}] * 4
     assert seen(every) == [{"tea ['a', 'b']"}] * 4
     assert seen(free, tags=["a"]) == [{"tea ['a']", "tea ['a', 'b']"}] * 4
@@ -142,10 +121,10 @@ def test_tags_are_whole_and_any_or_all_of_them(gateway: Gateway, agent: Client) 
 
 
 def test_provenance_keeps_to_the_owner_or_to_what_the_connection_brought_itself(gateway: Gateway, agent: Client) -> None:
-    owner_only, own, other = (connect(gateway, agent, f"did:web:{number}.example") for number in range(3))
-    allow(gateway, owner_only, provenance="owner_only")
-    allow(gateway, own, provenance="own_connection")
-    allow(gateway, other)
+    owner_only, own, other = (connect(gateway, agent, did=f"did:web:{number}.example") for number in range(3))
+    allow_all(gateway, owner_only, provenance="owner_only")
+    allow_all(gateway, own, provenance="own_connection")
+    allow_all(gateway, other)
     one = shared(agent, "tea of the owner")
     two = shared(own, "tea of its own")
     three = shared(other, "tea of another")
@@ -169,7 +148,7 @@ def test_an_expiry_is_a_moment_and_counts_at_the_moment_of_the_query(gateway: Ga
 @pytest.mark.parametrize("end", ["revoked", "expired", "suspended"])
 def test_what_ended_shows_nothing_from_then_on(gateway: Gateway, agent: Client, end: str) -> None:
     made = connect(gateway, agent)
-    grant = allow(gateway, made, expires_at="2026-03-04T10:01:00Z")
+    grant = allow_all(gateway, made, expires_at="2026-03-04T10:01:00Z")
     row = shared(agent, "tea")
     assert seen(made) == [{"tea"}] * 4
     match end:
@@ -208,10 +187,10 @@ def test_a_bridge_reaches_no_memory_but_over_its_own_routes(gateway: Gateway, ag
 
 def test_two_agents_and_two_organisations_never_mix(gateway: Gateway, agent: Client) -> None:
     other, foreign = gateway.agent("other"), gateway.agent("foreign", by=gateway.other_owner)
-    mine, theirs = connect(gateway, agent, id="shared-id"), connect(gateway, other, id="other-id")
-    far = connect(gateway, foreign, by=gateway.other_owner, id="shared-id")
-    allow(gateway, mine)
-    allow(gateway, theirs)
+    mine, theirs = connect(gateway, agent, "shared-id"), connect(gateway, other, "other-id")
+    far = connect(gateway, foreign, "shared-id", by=gateway.other_owner)
+    allow_all(gateway, mine)
+    allow_all(gateway, theirs)
     done(gateway.other_owner.post("/v1/connections/shared-id/grants", {"project_id": "alpha", "actions": ["search"]}), 201)
     for who, text in ((agent, "tea mine"), (other, "tea theirs"), (foreign, "tea far")):
         shared(who, text)
@@ -384,8 +363,8 @@ def test_a_list_is_newest_first_then_by_id_and_counts_all(gateway: Gateway, agen
 def test_a_cursor_is_good_for_its_own_question_and_caller_only(gateway: Gateway, agent: Client, connection: Client) -> None:
     for number in range(4):
         shared(agent, f"tea {number}", tags=["t"])
-    twin = connect(gateway, agent, "did:web:twin.example")
-    allow(gateway, twin)
+    twin = connect(gateway, agent, did="did:web:twin.example")
+    allow_all(gateway, twin)
     page = search(connection, limit=2)
     cursor = page["next_cursor"]
     good = {"query": "tea", "limit": 2, "cursor": cursor}
@@ -407,7 +386,7 @@ def test_a_cursor_ends_with_a_change_of_what_its_caller_is_granted(gateway: Gate
     for number in range(4):
         shared(agent, f"tea {number}")
     body = {"query": "tea", "limit": 2, "cursor": search(connection, limit=2)["next_cursor"]}
-    grant = allow(gateway, connection, "beta")
+    grant = allow_all(gateway, connection, "beta")
     assert refused(connection.post("/v1/memories/search", body)) == (400, ["cursor"])
     done(gateway.owner.delete(f"/v1/connections/{connection.id}/grants/{grant['id']}"), 204)
     fresh = {**body, "cursor": search(connection, limit=2)["next_cursor"]}
@@ -428,8 +407,8 @@ def test_a_cursor_of_a_list_outlives_what_is_written_meanwhile(agent: Client, co
 
 def test_results_and_characters_are_capped_and_the_rest_is_on_the_next_page(gateway: Gateway, agent: Client) -> None:
     made = connect(gateway, agent)
-    allow(gateway, made, limits={"max_results": 3, "max_chars": 25})
-    allow(gateway, made, "beta", limits={"max_results": 2})
+    allow_all(gateway, made, limits={"max_results": 3, "max_chars": 25})
+    allow_all(gateway, made, "beta", limits={"max_results": 2})
     rows = {shared(agent, f"tea {'x' * number}")["id"] for number in range(10)}
     page = listed(made, limit=100, project_id="alpha")
     assert 1 <= len(page["items"]) <= 3
@@ -443,7 +422,7 @@ def test_results_and_characters_are_capped_and_the_rest_is_on_the_next_page(gate
 
 def test_one_row_that_alone_is_too_long_is_cut(gateway: Gateway, agent: Client) -> None:
     made = connect(gateway, agent)
-    allow(gateway, made, limits={"max_chars": 5})
+    allow_all(gateway, made, limits={"max_chars": 5})
     row = shared(agent, "tea and coffee")
     assert texts(listed(made)) == texts(search(made)) == ["tea a"]
     assert done(made.get(f"/v1/memories/{row['id']}"), 200)["memory"]["text"] == "tea a"
@@ -454,7 +433,7 @@ def test_one_row_that_alone_is_too_long_is_cut(gateway: Gateway, agent: Client) 
 
 def test_requests_a_minute_are_counted_once_over_all_routes(gateway: Gateway, agent: Client) -> None:
     made = connect(gateway, agent)
-    allow(gateway, made, limits={"requests_per_minute": 5})
+    allow_all(gateway, made, limits={"requests_per_minute": 5})
     row = shared(made, "tea")
     assert made.get(f"/v1/memories/{row['id']}").status_code == 200
     listed(made)
@@ -473,7 +452,7 @@ def test_requests_a_minute_are_counted_once_over_all_routes(gateway: Gateway, ag
 
 
 def test_an_owner_has_no_limits(gateway: Gateway, agent: Client) -> None:
-    allow(gateway, connect(gateway, agent), limits={"max_results": 1, "max_chars": 1, "requests_per_minute": 1})
+    allow_all(gateway, connect(gateway, agent), limits={"max_results": 1, "max_chars": 1, "requests_per_minute": 1})
     for number in range(3):
         shared(agent, f"tea {number}")
     assert len(listed(agent)["items"]) == len(listed(gateway.owner, agent_id=agent.id)["items"]) == 3
@@ -501,7 +480,7 @@ def test_passages_are_whole_texts_best_first_within_the_budget(agent: Client, co
 
 def test_a_first_passage_that_is_too_long_is_cut_and_a_grant_has_its_own_budget(gateway: Gateway, agent: Client) -> None:
     made = connect(gateway, agent)
-    allow(gateway, made, limits={"max_tokens": 120})
+    allow_all(gateway, made, limits={"max_tokens": 120})
     row = shared(agent, "tea " + "x" * 2_000)
     for who, asked, tokens in ((agent, 100, 100), (agent, 50_000, 501), (made, 50_000, 120), (made, 100, 100)):
         body = {"query": "tea", "project_id": "alpha", "max_tokens": asked}
@@ -603,8 +582,8 @@ OPEN = '@id("open") permit (principal, action, resource);'
 
 
 def test_a_policy_that_opens_everything_opens_nothing_outside_the_grants(gateway: Gateway, agent: Client) -> None:
-    made, bare = connect(gateway, agent), connect(gateway, agent, "did:web:bare.example")
-    allow(gateway, made)
+    made, bare = connect(gateway, agent), connect(gateway, agent, did="did:web:bare.example")
+    allow_all(gateway, made)
     shared(agent, "tea")
     rows = [remember(agent, "tea none"), shared(agent, "tea pii", classification="pii"), remember(agent, "tea b", project_id="b")]
     rows += [shared(agent, "tea retracted"), shared(gateway.agent("other"), "tea of another")]
@@ -617,7 +596,7 @@ def test_a_policy_that_opens_everything_opens_nothing_outside_the_grants(gateway
 
 def test_a_grant_opens_nothing_that_a_policy_forbids(gateway: Gateway, agent: Client) -> None:
     made = connect(gateway, agent)
-    allow(gateway, made)
+    allow_all(gateway, made)
     shared(agent, "tea")
     row = shared(agent, "tea for later", tags=["later"])
     forbid = '@id("later") forbid (principal, action, resource is Memory) when { resource.tags.contains("later") };'
@@ -635,7 +614,7 @@ def test_a_cursor_ends_with_a_change_of_the_policies(tmp_path: Path) -> None:
     gateway = Gateway(tmp_path / "data", policies=policies)
     agent = gateway.agent()
     made = connect(gateway, agent)
-    allow(gateway, made)
+    allow_all(gateway, made)
     for number in range(3):
         shared(agent, f"tea {number}")
     bodies = [{"query": "tea", "mode": mode, "limit": 1} for mode in MODES]
@@ -667,7 +646,7 @@ def test_while_the_model_fails_nothing_is_answered_by_meaning_and_nothing_is_sto
         gateway = Gateway(tmp_path / "data", embedding="http", embedding_url=f"{endpoint.url}/v1", embedding_model="a-model")
         agent = gateway.agent()
         made = connect(gateway, agent)
-        allow(gateway, made)
+        allow_all(gateway, made)
         source = shared(agent, "tea")
         tables = ("memories", "memory_tokens", "memory_vectors", "memory_links", "memory_provenance", "memory_written")
         before = [stored(gateway, f"SELECT count(*) FROM {table}") for table in tables]
