@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests import passwords
 from tests.builders import Gateway
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cheap_passwords() -> Iterator[None]:
+    with passwords.cheap():
+        yield
 
 
 @pytest.fixture
