@@ -1,6 +1,9 @@
-"""An agent of the gateway of one test, and what is connected to it."""
+"""An agent of the gateway of one test, and what is connected to it; and a gateway that embeds nothing."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +29,11 @@ def connection(gateway: Gateway, agent: Client) -> Client:
     made = connect(gateway, agent)
     allow_all(gateway, made)
     return made
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Iterator[Gateway]:
+    """A gateway without an embedding model."""
+    made = Gateway(tmp_path / "plain", embedding="off")
+    yield made
+    made.close()
