@@ -123,7 +123,7 @@ def test_members_and_keys_are_managed(command: Command) -> None:
 
 @pytest.mark.usefixtures("as_owner")
 def test_a_password_as_a_flag_is_refused_before_anything_is_sent(command: Command, world: World) -> None:
-    refused = command("peer", "erase", "nobody", "--url", "http://127.0.0.1:9", "--confirm", world.owner.password)
+    refused = command("peer", "erase", "nobody", "--url", "http://127.0.0.1:9", f"--confirm={world.owner.password}")
     assert (refused.code, refused.out) == (2, "")
     assert "`--confirm` takes a rat_ token only" in refused.err
     assert world.owner.password not in refused.err
