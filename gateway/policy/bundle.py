@@ -17,6 +17,7 @@ from gateway.policy import files, guard, house, partition, source, translatable
 from gateway.policy import vocabulary as vocabularies
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.grants import RESERVED
+from gateway.policy.reading import reads_context
 from gateway.policy.source import Policy, PolicyInfo
 from gateway.policy.value import canonical
 from gateway.policy.vocabulary import Vocabulary
@@ -30,7 +31,7 @@ class Bundle:
 
     `hash` is the SHA-256, in hex, of the schema text and of each policy's id and text; the order of the files is not in
     it. `actions` are the ids of the schema's actions that group no others; `members` are the ids of the policies that could
-    match each action. The rest is for this package.
+    match each action, and `contextual` of those that mention the context. The rest is for this package.
     """
 
     hash: str
@@ -43,6 +44,7 @@ class Bundle:
     members: Mapping[str, tuple[str, ...]] = field(repr=False)
     partitions: Mapping[str, cedarpy.PolicySet | None] = field(repr=False, compare=False)
     trees: Mapping[str, pst.Template] = field(repr=False, compare=False)
+    contextual: frozenset[str] = field(repr=False, compare=False)
     vocabulary: Vocabulary = field(repr=False)
 
     @classmethod
@@ -101,6 +103,7 @@ class Bundle:
             members=MappingProxyType(members),
             partitions=partition.build(members, trees, built),
             trees=MappingProxyType(trees),
+            contextual=self.contextual - {policy_id},
         )
 
     def extended(self, policies: Mapping[str, str]) -> Bundle:
@@ -126,6 +129,10 @@ class Bundle:
         if findings := list(translatable.breaches(bundle.vocabulary, bundle.policies, touched)):
             raise PolicyError(findings)
         return bundle
+
+    def heeding(self) -> frozenset[str]:
+        """Returns the actions that some policy decides by the context."""
+        return frozenset(action for action, ids in self.members.items() if not self.contextual.isdisjoint(ids))
 
     def body(self) -> str:
         """Returns what is needed to decide by it again, as JSON: the schema, and each policy's text by id; with the file and
@@ -204,6 +211,7 @@ def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy],
         members=MappingProxyType(members),
         partitions=partition.build(members, trees, built),
         trees=MappingProxyType(trees),
+        contextual=frozenset(id_ for id_, tree in trees.items() if reads_context(tree)),
         vocabulary=before.vocabulary if before is not None else vocabularies.read(str(schema)),
     )
 

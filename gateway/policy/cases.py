@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,6 @@ from gateway.policy.engine import PolicyEngine
 from gateway.policy.slice import Slice
 from gateway.policy.value import canonical
 
-#: Entities that cases share.
-Cast = list[Mapping[str, Any]]
 SUFFIX = "_test.json"
 UID = re.compile(r'((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)::"([^"\\]*)"', re.ASCII)
 KEYS = frozenset(
@@ -28,6 +27,8 @@ KEYS = frozenset(
     "description reason_exact deny_kind control entities_from grants".split()
 )
 GRANT_KEYS = frozenset("id actions project_id tags tags_match classifications provenance".split())
+#: The shared entities of a name, or none without one.
+Cast = Callable[[str | None], list[Mapping[str, Any]]]
 
 
 class CaseError(ValueError):
@@ -94,14 +95,17 @@ def load_cases(policies: Path) -> list[Case]:
 
 
 def read_cases(policies: Path, *paths: Path) -> list[Case]:
-    """Returns the cases of files, which need not be under the directory that their casts are in; raises `CaseError`."""
-    casts: dict[str, Cast] = {}  # most cases share one, and it is most of what there is to read
-    return [case for path in paths for case in _read(policies, path, casts)]
+    """Returns the cases of some files, which need not be under the directory that their casts are in; raises `CaseError`.
+
+    Each cast is read once, and cases share its entities.
+    """
+    cast = cache(partial(_cast, policies))
+    return [case for path in paths for case in _read(policies, path, cast)]
 
 
 def from_json(raw: Mapping[str, Any]) -> Case:
     """Returns a case that no file holds, as one of a file is read; raises `CaseError`, and `KeyError` for what it lacks."""
-    return _case(Path(), "", 0, raw, {})
+    return _case("", 0, raw, partial(_cast, Path()))
 
 
 def expand(case: Case) -> dict[str, Any]:
@@ -164,19 +168,19 @@ def judge(case: Case, verdict: Verdict) -> Iterator[str]:
         yield "is not a valid request, or over entities that are not all there"
 
 
-def _read(policies: Path, path: Path, casts: dict[str, Cast]) -> Iterator[Case]:
+def _read(policies: Path, path: Path, cast: Cast) -> Iterator[Case]:
     file = path.relative_to(policies).as_posix() if path.is_relative_to(policies) else path.name
     cases = _json(path, file)
     if not isinstance(cases, list) or not cases:
         raise CaseError(f"{file}: is not a list of cases")
     for number, raw in enumerate(cases, start=1):
         try:
-            yield _case(policies, file, number, raw, casts)
+            yield _case(file, number, raw, cast)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise CaseError(f"{file}: case {number}: {type(error).__name__}: {error}") from error
 
 
-def _case(policies: Path, file: str, number: int, raw: Mapping[str, Any], casts: dict[str, Cast]) -> Case:
+def _case(file: str, number: int, raw: Mapping[str, Any], cast: Cast) -> Case:
     if unknown := sorted(raw.keys() - KEYS):
         raise CaseError(f"unknown keys {unknown}")
     if raw["decision"] not in ("allow", "deny"):
@@ -189,7 +193,7 @@ def _case(policies: Path, file: str, number: int, raw: Mapping[str, Any], casts:
         number=number,
         name=raw.get("name", f"{file} {number}"),
         request=request,
-        entities=(*raw["entities"], *_cast(policies, raw.get("entities_from"), casts)),
+        entities=(*raw["entities"], *cast(raw.get("entities_from"))),
         decision=raw["decision"],
         reason=frozenset(raw["reason"]),
         num_errors=raw["num_errors"],
@@ -223,15 +227,14 @@ def _grant(connection: EntityUid, raw: Mapping[str, Any]) -> MemoryGrant:
     )
 
 
-def _cast(policies: Path, name: str | None, casts: dict[str, Cast]) -> Cast:
+def _cast(policies: Path, name: str | None) -> list[Mapping[str, Any]]:
     if name is None:
         return []
-    if name not in casts:
-        path = policies / name
-        if not path.resolve().is_relative_to(policies.resolve()):
-            raise CaseError(f"`{name}` is outside the directory")
-        casts[name] = _json(path, name)
-    return casts[name]
+    path = policies / name
+    if not path.resolve().is_relative_to(policies.resolve()):
+        raise CaseError(f"`{name}` is outside the directory")
+    entities: list[Mapping[str, Any]] = _json(path, name)
+    return entities
 
 
 def _json(path: Path, file: str) -> Any:

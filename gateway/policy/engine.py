@@ -21,7 +21,6 @@ from gateway.policy.bundle import Bundle
 from gateway.policy.context import Context
 from gateway.policy.panic import unless_it_panics
 from gateway.policy.plan import Plan
-from gateway.policy.reading import reads_context
 from gateway.policy.sets import PolicySets
 from gateway.policy.slice import Slice
 from gateway.policy.source import failed
@@ -44,8 +43,7 @@ class PolicyEngine:
         self.bundle = bundle
         self._salt = salt
         self._actions = {name: uid_json(uid) for name, uid in bundle.action_uids.items()}
-        reading = {id_ for id_, tree in bundle.trees.items() if reads_context(tree)}
-        self._reads_context = {action for action, ids in bundle.members.items() if not reading.isdisjoint(ids)}
+        self._heeding = bundle.heeding()
         self._sets = PolicySets(bundle)
         self._plans: OrderedDict[object, Plan] = OrderedDict()
         self._valid: set[tuple[str, str, str, str]] = set()
@@ -182,7 +180,7 @@ class PolicyEngine:
         """
         if not self._valid.issuperset(map(_kind, requests)):
             return self.bundle.schema, requests
-        return None, [r if r["action"]["id"] in self._reads_context else {**r, "context": "{}"} for r in requests]
+        return None, [r if r["action"]["id"] in self._heeding else {**r, "context": "{}"} for r in requests]
 
     def _remember(self, requests: list[dict[str, Any]]) -> None:
         if self._remembers_valid:

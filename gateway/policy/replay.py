@@ -15,7 +15,6 @@ from gateway.policy.bundle import Bundle
 from gateway.policy.context import Context
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.grants import HOLDER, ROW
-from gateway.policy.reading import reads_context
 from gateway.policy.slice import Slice, SliceError, from_texts
 from gateway.policy.value import ValueRefused
 
@@ -111,7 +110,7 @@ class Replay:
         self._grants = grants
         self._bundle_of = bundle_of
         self._engines: dict[str, PolicyEngine | None] = {e.bundle.hash: e for e in (self._engine, *self._own.values())}
-        self._heeding = {e.bundle.hash: _heeding(e.bundle) for e in (self._engine, *self._own.values())}
+        self._heeding = {e.bundle.hash: e.bundle.heeding() for e in (self._engine, *self._own.values())}
         self._held: OrderedDict[tuple[str, ...], _Held | None] = OrderedDict()
         self._contexts: dict[str, Context] = {}
         self._counts: Counter[str] = Counter()
@@ -270,12 +269,6 @@ class Replay:
         line.count += 1
         if len(line.samples) < SAMPLES:
             line.samples.append(row.id)
-
-
-def _heeding(bundle: Bundle) -> frozenset[str]:
-    """The actions that some policy decides by the context."""
-    heeding = {id_ for id_, tree in bundle.trees.items() if reads_context(tree)}
-    return frozenset(action for action, ids in bundle.members.items() if not heeding.isdisjoint(ids))
 
 
 def _kind(asked: tuple[Hashable, Query]) -> tuple[str, str, str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from gateway.cli.main import main
+from tests.cli.serving import gateway
+from tests.real.process import init
+from tests.real.world import World
 
 Command = Callable[..., "Ended"]
 
@@ -64,8 +67,6 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture(scope="session")
 def _fresh(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    from tests.real.process import init
-
     data = tmp_path_factory.mktemp("cli") / "data"
     return Installed(data, init(data))
 
@@ -76,3 +77,25 @@ def installed(_fresh: Installed, tmp_path: Path) -> Installed:
     data = tmp_path / "data"
     shutil.copytree(_fresh.data, data)
     return Installed(data, _fresh.owner)
+
+
+@pytest.fixture(scope="module")
+def world(_fresh: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A gateway that runs while a module is tested."""
+    data = tmp_path_factory.mktemp("world") / "data"
+    shutil.copytree(_fresh.data, data)
+    with gateway(data, _fresh.owner) as made:
+        yield made
+
+
+@pytest.fixture
+def as_owner(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands are the owner's, asked of the gateway that runs."""
+    monkeypatch.setenv("PEERGATE_URL", world.url)
+    monkeypatch.setenv("PEERGATE_KEY", world.owner.api_key)
+
+
+@pytest.fixture
+def agent(world: World, as_owner: None) -> str:
+    """A fresh agent's id; commands are the owner's."""
+    return world.agent().id

@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyotp
 import pytest
 
 from tests.cli.conftest import Command, Installed
-from tests.real.process import Server
 from tests.real.world import World
 
 RULES = {"rules": [{"action_type": "refund.create", "mode": "allow"}]}
-
-
-@pytest.fixture(scope="module")
-def world(_fresh: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    data = tmp_path_factory.mktemp("client") / "data"
-    shutil.copytree(_fresh.data, data)
-    with Server.serve(data) as server:
-        made = World(server.url, _fresh.owner)
-        yield made
-        made.close()
-        assert server.stop() == 0
-
-
-@pytest.fixture
-def as_owner(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PEERGATE_URL", world.url)
-    monkeypatch.setenv("PEERGATE_KEY", world.owner.api_key)
 
 
 # -- a day with it
@@ -143,7 +123,7 @@ def test_members_and_keys_are_managed(command: Command) -> None:
 
 @pytest.mark.usefixtures("as_owner")
 def test_a_password_as_a_flag_is_refused_before_anything_is_sent(command: Command, world: World) -> None:
-    refused = command("peer", "erase", "nobody", "--url", "http://127.0.0.1:9", "--confirm", world.owner.password)
+    refused = command("peer", "erase", "nobody", "--url", "http://127.0.0.1:9", f"--confirm={world.owner.password}")
     assert (refused.code, refused.out) == (2, "")
     assert "`--confirm` takes a rat_ token only" in refused.err
     assert world.owner.password not in refused.err

@@ -2,44 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.embedding import local
 from tests.cli.conftest import Command, Installed
-from tests.real.process import Server
-from tests.real.world import World, done
-
-
-@contextmanager
-def gateway(data: Path, owner: dict[str, str], embedding: str) -> Iterator[World]:
-    arguments = ("serve", "--data", data, "--port", "0", "--json")
-    with Server(*arguments, environment={"PEERGATE_EMBEDDING": embedding}) as server:
-        made = World(server.url, owner)
-        yield made
-        made.close()
-        assert server.stop() == 0
-
-
-@pytest.fixture(scope="module")
-def world(_fresh: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    data = tmp_path_factory.mktemp("memory") / "data"
-    shutil.copytree(_fresh.data, data)
-    with gateway(data, _fresh.owner, "off") as made:
-        yield made
-
-
-@pytest.fixture
-def agent(world: World, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A fresh agent's id; commands are the owner's."""
-    monkeypatch.setenv("PEERGATE_URL", world.url)
-    monkeypatch.setenv("PEERGATE_KEY", world.owner.api_key)
-    return world.agent().id
+from tests.cli.serving import gateway
+from tests.real.world import done
 
 
 @pytest.fixture

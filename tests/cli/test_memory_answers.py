@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,27 +10,9 @@ import pytest
 from gateway.cli.command import Asked
 from gateway.cli.memory_answers import CLAUSES, show_receipt, show_rows
 from gateway.model.coverage import CLAUSES as FAILED
-from tests.cli.conftest import Command, Installed
-from tests.cli.test_memory import gateway
-from tests.real.world import World
+from tests.cli.conftest import Command
 
 GONE, LATER = "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
-
-
-@pytest.fixture(scope="module")
-def world(_fresh: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    data = tmp_path_factory.mktemp("answers") / "data"
-    shutil.copytree(_fresh.data, data)
-    with gateway(data, _fresh.owner, "off") as made:
-        yield made
-
-
-@pytest.fixture
-def agent(world: World, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A fresh agent's id; commands are the owner's."""
-    monkeypatch.setenv("PEERGATE_URL", world.url)
-    monkeypatch.setenv("PEERGATE_KEY", world.owner.api_key)
-    return world.agent().id
 
 
 @pytest.fixture

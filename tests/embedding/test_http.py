@@ -134,7 +134,7 @@ def test_what_does_not_pass_is_an_error_that_says_nothing_of_the_endpoint(
         b"[" * 200_000,
         b'{"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b'{"data": [{"index": 0, "embedding": [1]}]}' + b" " * 2 * TEXT_BYTES,
-        gzip.compress(b'{"data": [{"index": 0, "embedding": [1]}]}'),
+        gzip.compress(b'{"data": [{"index": 0, "embedding": [1]}]}', mtime=0),
         [],
         {"data": []},
         {"data": [{"index": 1, "embedding": [1.0]}]},

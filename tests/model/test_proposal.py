@@ -179,7 +179,7 @@ def test_an_amount_is_shown_exactly(amount: str, shown: str) -> None:
     assert read({"amount_usd": amount}).understood()["amount_usd"] == shown
 
 
-@pytest.mark.parametrize("action", [*ACCESS_REQUESTS, *PLATFORM_MADE])
+@pytest.mark.parametrize("action", sorted({*ACCESS_REQUESTS, *PLATFORM_MADE}))
 def test_the_named_exceptions_may_be_named_are_sensitive_and_are_in_no_bucket(action: str) -> None:
     check_action(action, field="action")
     proposal = read({}, action)

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import ABSENT, ask, befriend, decide
-from tests.operations.memory_acts import allow, connect, search, shared
+from tests.operations.connecting import connect
+from tests.operations.memory_acts import allow_all, search, shared
 
 RULES = {
     "default_mode": "approve",
@@ -56,7 +57,7 @@ def _remember(gateway: Gateway, agent: Client) -> None:
     rows = [shared(agent, f"tea with {name}") for name in ("Sarah", "Omar")]
     shared(agent, "tea alone", classification="pii")
     granted, bare = connect(gateway, agent), connect(gateway, agent)
-    grant = allow(gateway, granted)
+    grant = allow_all(gateway, granted)
     for remote in (granted, bare):
         search(remote)
         remote.get(f"/v1/memories/{rows[0]['id']}")

@@ -1,31 +1,30 @@
-"""Acts on memory for tests: rows that are remembered, connections that are made, what is granted to them, and what they see."""
+"""Acts on memory for tests: rows that are remembered, what is granted of them, and what is seen."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tests.builders import Client, Gateway, Response, done
+from tests.operations.connecting import allow
 
-DID = "did:web:peer.example"
 EVERYTHING = ("search", "read", "query", "remember")
 TIERS = ("public", "internal", "confidential", "pii")
 LAYERS = ("fact", "timeline", "session", "chunk")
 MODES = ("keyword", "semantic", "hybrid")
+NO_HEALTH = """@id("guardrails/health")
+@reason("No remote agent reads about health.")
+forbid (
+  principal is Connection,
+  action == Action::"memory.read",
+  resource is Memory
+)
+when { resource.tags.contains("health") };
+"""
 
 
-def connect(gateway: Gateway, agent: Client, did: str = DID, by: Client | None = None, **body: object) -> Client:
-    """A connection of an agent, with its credential."""
-    made = done((by or gateway.owner).post("/v1/connections", {"agent_id": agent.id, "peer_did": did, **body}), 201)
-    return Client(gateway.http, made["connection"]["id"], made["credential"])
-
-
-def allow(
-    gateway: Gateway, connection: Client, project: str = "alpha", actions: tuple[str, ...] = EVERYTHING, **body: object
-) -> dict[str, Any]:
-    """A grant on a connection."""
-    asked = {"project_id": project, "actions": list(actions), **body}
-    grant: dict[str, Any] = done(gateway.owner.post(f"/v1/connections/{connection.id}/grants", asked), 201)["grant"]
-    return grant
+def allow_all(gateway: Gateway, connection: Client, project: str = "alpha", **body: object) -> dict[str, Any]:
+    """A grant of all four actions on a project."""
+    return allow(gateway, connection, project, EVERYTHING, **body)
 
 
 def remember(who: Client, text: str, **body: object) -> dict[str, Any]:
@@ -34,7 +33,7 @@ def remember(who: Client, text: str, **body: object) -> dict[str, Any]:
     return row
 
 
-def shared(who: Client, text: str, **body: object) -> dict[str, Any]:
+def shared(who: Client, text: str = "Sarah joined alpha", **body: object) -> dict[str, Any]:
     """A row of the project alpha."""
     return remember(who, text, **{"project_id": "alpha", **body})
 

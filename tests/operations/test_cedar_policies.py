@@ -9,7 +9,8 @@ import pytest
 
 from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import ABSENT, actions, restart, stored
-from tests.operations.memory_acts import connect, remember
+from tests.operations.connecting import connect
+from tests.operations.memory_acts import remember
 
 PATH = "/v1/org/cedar-policies"
 PERMIT_ALL = "permit (principal, action, resource);"

@@ -9,8 +9,9 @@ from typing import Any
 from gateway.operations.explanation import MISSING, NOTES, explain_recorded, shape
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import ABSENT, restart, stored
-from tests.operations.connecting import allow, connect, converse, remember
+from tests.operations.connecting import allow, connect, converse
 from tests.operations.evidence_rows import craft, tamper
+from tests.operations.memory_acts import shared
 from tests.operations.test_cedar_policies import FORBID_AGENTS, step, write
 from tests.operations.test_platform import platform_of
 from tests.policy.test_explain import of_the_shipped
@@ -161,7 +162,7 @@ def test_a_policy_of_the_organisation_is_named_with_the_line_in_its_text(gateway
 
 def test_a_listing_says_that_rows_were_asked_about_and_what_is_left_to_decide_them(gateway: Gateway) -> None:
     agent = gateway.agent()
-    remember(agent)
+    shared(agent)
     done(agent.post("/v1/memories/search", {"query": "Sarah"}), 200)
     found = explained(gateway, last(gateway, action="memory.search"))
     assert found["note"] == "a listing: these are left to decide each row of `Memory`, and each was decided by itself"

@@ -12,21 +12,10 @@ import pytest
 from gateway.wiring import create_data
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import ABSENT, actions, stored
-from tests.operations.memory_acts import DID, allow, connect, listed, raw, refused, remember, search, shared, texts
+from tests.operations.connecting import DID, connect
+from tests.operations.memory_acts import allow_all, listed, raw, refused, remember, search, shared, texts
 
 TABLES = ("memories", "memory_tokens", "memory_vectors", "memory_links", "memory_provenance")
-
-
-@pytest.fixture
-def agent(gateway: Gateway) -> Client:
-    return gateway.agent()
-
-
-@pytest.fixture
-def connection(gateway: Gateway, agent: Client) -> Client:
-    made = connect(gateway, agent)
-    allow(gateway, made)
-    return made
 
 
 def fill(agent: Client, connection: Client) -> list[str]:
@@ -116,7 +105,7 @@ def test_who_writes_while_it_is_forgotten_brings_nothing_back(gateway: Gateway, 
 def test_a_connection_that_replaced_another_is_followed(gateway: Gateway, agent: Client, connection: Client) -> None:
     shared(connection, "old tea")
     newer = connect(gateway, agent, replaces=connection.id)
-    allow(gateway, newer)
+    allow_all(gateway, newer)
     shared(newer, "new tea")
     receipt = forget(agent, connection_id=newer.id)
     assert (sorted(receipt["connections"]), receipt["total"]) == (sorted([connection.id, newer.id]), 2)
@@ -177,7 +166,7 @@ def test_a_malformed_order_about_a_connection_is_400(agent: Client, connection: 
 def test_only_an_owner_forgets(gateway: Gateway, agent: Client, connection: Client) -> None:
     shared(connection, "tea")
     other = gateway.agent("other")
-    theirs = connect(gateway, other, "did:web:b.example")
+    theirs = connect(gateway, other, did="did:web:b.example")
     path = f"/v1/connections/{connection.id}/memories"
     assert (
         connection.delete(path).status_code == connection.post("/v1/memories/forget", {"project_id": "alpha"}).status_code == 403
@@ -217,7 +206,7 @@ def file_of(gateway: Gateway) -> int:
 def test_an_erasure_takes_the_bytes_off_the_disk_and_is_one_entry_of_the_log(alone: Gateway) -> None:
     agent = alone.agent()
     connection = connect(alone, agent)
-    allow(alone, connection)
+    allow_all(alone, connection)
     row = shared(connection, "MARKER tea", tags=["MARKER"])
     alone.services.database.checkpoint().result()
     before = file_of(alone)
@@ -294,7 +283,7 @@ def test_what_replaces_a_forgotten_connection_is_forgotten_from_its_first_moment
     third = connect(gateway, agent, replaces=second.id)
     beside = connect(gateway, agent)
     for made, status in ((third, 409), (beside, 201)):
-        allow(gateway, made)
+        allow_all(gateway, made)
         assert made.post("/v1/memories", {"text": "tea", "project_id": "alpha"}).status_code == status
         assert agent.post("/v1/memories", {"text": "tea", "connection_id": made.id}).status_code == status
     suppressed = stored(gateway, "SELECT connection_id FROM memory_suppressions ORDER BY connection_id")

@@ -9,22 +9,10 @@ import pytest
 
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import ABSENT, stored
-from tests.operations.memory_acts import DID, allow, connect, listed, refused, remember, search, shared, texts
+from tests.operations.connecting import DID, allow, connect
+from tests.operations.memory_acts import allow_all, listed, refused, remember, search, shared, texts
 
 NOW = "2026-03-04T10:00:00Z"
-
-
-@pytest.fixture
-def agent(gateway: Gateway) -> Client:
-    return gateway.agent()
-
-
-@pytest.fixture
-def connection(gateway: Gateway, agent: Client) -> Client:
-    """A connection that may do everything to what is in alpha, up to internal."""
-    made = connect(gateway, agent)
-    allow(gateway, made)
-    return made
 
 
 def test_an_agent_remembers_for_itself_and_reads_what_is_stored(agent: Client) -> None:
@@ -132,7 +120,7 @@ def test_a_human_names_the_agent_and_an_agent_only_itself(gateway: Gateway, agen
 def test_anybody_elsewhere_gets_the_answer_of_an_unknown_row(gateway: Gateway, agent: Client) -> None:
     row = shared(agent, "likes tea")
     other, foreign = gateway.agent("other"), gateway.agent("foreign", by=gateway.other_owner)
-    for who in (other, foreign, gateway.other_owner, connect(gateway, agent), connect(gateway, other, "did:web:b.example")):
+    for who in (other, foreign, gateway.other_owner, connect(gateway, agent), connect(gateway, other, did="did:web:b.example")):
         for method, suffix in (("GET", ""), ("DELETE", ""), ("POST", "/retract"), ("POST", "/retag")):
             body = {"tags": []} if suffix == "/retag" else {} if method == "POST" else None
             answers = [
@@ -189,10 +177,10 @@ def test_a_connection_writes_only_what_a_grant_covers(gateway: Gateway, agent: C
     assert refused(connection.post("/v1/memories", {"text": "a"})) == (400, ["project_id"])
     for body in ({"project_id": "beta"}, {"project_id": "alpha", "classification": "pii"}):
         assert connection.post("/v1/memories", {"text": "a", **body}).status_code == 403
-    reader = connect(gateway, agent, "did:web:reader.example")
+    reader = connect(gateway, agent, did="did:web:reader.example")
     allow(gateway, reader, actions=("search", "read", "query"))
-    tagged = connect(gateway, agent, "did:web:tagged.example")
-    allow(gateway, tagged, tags=["t"])
+    tagged = connect(gateway, agent, did="did:web:tagged.example")
+    allow_all(gateway, tagged, tags=["t"])
     for who, body in ((reader, {}), (tagged, {}), (tagged, {"tags": ["u"]})):
         assert who.post("/v1/memories", {"text": "a", "project_id": "alpha", **body}).status_code == 403
     assert shared(tagged, "a", tags=["t"])["tags"] == ["t"]
@@ -200,7 +188,7 @@ def test_a_connection_writes_only_what_a_grant_covers(gateway: Gateway, agent: C
 
 def test_a_connection_writes_as_often_a_day_as_its_grant_says(gateway: Gateway, agent: Client) -> None:
     made = connect(gateway, agent)
-    allow(gateway, made, limits={"max_per_day": 2})
+    allow_all(gateway, made, limits={"max_per_day": 2})
     for _ in range(2):
         agent.delete(f"/v1/memories/{shared(made, 'a')['id']}")
     over = made.post("/v1/memories", {"text": "a", "project_id": "alpha"})
@@ -211,9 +199,9 @@ def test_a_connection_writes_as_often_a_day_as_its_grant_says(gateway: Gateway, 
 
 def test_a_row_counts_against_the_grants_that_cover_it_as_it_is_stored(gateway: Gateway, agent: Client) -> None:
     made = connect(gateway, agent)
-    allow(gateway, made, limits={"max_per_day": 2, "requests_per_minute": 3})
-    allow(gateway, made, classifications=["pii"], limits={"max_per_day": 4})
-    allow(gateway, made, tags=["t"], classifications=["confidential"], limits={"max_per_day": 6})
+    allow_all(gateway, made, limits={"max_per_day": 2, "requests_per_minute": 3})
+    allow_all(gateway, made, classifications=["pii"], limits={"max_per_day": 4})
+    allow_all(gateway, made, tags=["t"], classifications=["confidential"], limits={"max_per_day": 6})
     asked: list[dict[str, object]] = [{}, {"tags": ["t"]}, {"expires_at": "2020-01-01T00:00:00Z"}]
     asked += [{"classification": "pii"}] * 3 + [{"classification": "confidential", "tags": ["t"]}] * 3
     answers = [made.post("/v1/memories", {"text": "a", "project_id": "alpha", **body}) for body in asked]
@@ -223,8 +211,8 @@ def test_a_row_counts_against_the_grants_that_cover_it_as_it_is_stored(gateway: 
 
 def test_the_requests_a_minute_of_a_grant_that_does_not_cover_a_row_do_not_hold_for_it(gateway: Gateway, agent: Client) -> None:
     made = connect(gateway, agent)
-    allow(gateway, made, limits={"requests_per_minute": 1})
-    allow(gateway, made, classifications=["pii"])
+    allow_all(gateway, made, limits={"requests_per_minute": 1})
+    allow_all(gateway, made, classifications=["pii"])
     tiers = ("internal", "pii", "internal", "pii")
     answers = [made.post("/v1/memories", {"text": "a", "project_id": "alpha", "classification": tier}) for tier in tiers]
     assert [answer.status_code for answer in answers] == [201, 201, 429, 201]
@@ -264,7 +252,7 @@ def test_an_owner_imports_where_a_row_came_from_and_when(gateway: Gateway, agent
         "created_at": "2019-12-31T23:00:00Z",
         "provenance": [came],
     }
-    elsewhere = connect(gateway, gateway.agent("other"), "did:web:c.example")
+    elsewhere = connect(gateway, gateway.agent("other"), did="did:web:c.example")
     for unknown in (elsewhere.id, "none-such"):
         assert agent.post("/v1/memories", {"text": "a", "connection_id": unknown}).status_code == 404
 

@@ -12,31 +12,13 @@ import pytest
 
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import ABSENT, actions, restart, stored
-from tests.operations.connecting import DID, allow, connect, converse, remember
+from tests.operations.connecting import DID, allow, connect, converse
+from tests.operations.memory_acts import NO_HEALTH, shared
 from tests.world import ROOT
 
 Standing = tuple[Gateway, Client]
 UNLIMITED: dict[str, int | None] = dict.fromkeys(("max_results", "max_chars", "requests_per_minute", "max_tokens", "max_per_day"))
-NO_HEALTH = """@id("guardrails/health")
-@reason("No remote agent reads about health.")
-forbid (
-  principal is Connection,
-  action == Action::"memory.read",
-  resource is Memory
-)
-when { resource.tags.contains("health") };
-"""
 HOSTILE = 'a" ) ; permit(principal,action,resource);//'
-
-
-@pytest.fixture
-def agent(gateway: Gateway) -> Client:
-    return gateway.agent()
-
-
-@pytest.fixture
-def remote(gateway: Gateway, agent: Client) -> Client:
-    return connect(gateway, agent, "conn-1")
 
 
 @pytest.fixture(scope="module")
@@ -234,8 +216,8 @@ def test_a_grant_of_nothing_in_particular_is_400(gateway: Gateway, remote: Clien
 def test_hostile_tags_are_text(gateway: Gateway, agent: Client, remote: Client) -> None:
     tags = [HOSTILE, "\\", '"', "\U0001f600", "a%_"]
     assert allow(gateway, remote, tags=tags)["tags"] == sorted(tags)
-    remember(agent, "hidden", tags=["b"])
-    remember(agent, "shown", tags=[HOSTILE])
+    shared(agent, "hidden", tags=["b"])
+    shared(agent, "shown", tags=[HOSTILE])
     assert sees(remote) == ["shown"]
 
 
@@ -274,7 +256,7 @@ def test_a_grant_of_another_connection_is_not_found(gateway: Gateway, agent: Cli
 
 
 def test_a_revoked_grant_shows_nothing(gateway: Gateway, agent: Client, remote: Client) -> None:
-    remember(agent, "shown")
+    shared(agent, "shown")
     made = allow(gateway, remote)
     talking = converse(gateway, remote)
     assert sees(remote) == sees(talking) == ["shown"]
@@ -287,7 +269,7 @@ def test_a_revoked_grant_shows_nothing(gateway: Gateway, agent: Client, remote: 
 
 
 def test_a_grant_ends_at_its_end(gateway: Gateway, agent: Client, remote: Client) -> None:
-    remember(agent, "shown")
+    shared(agent, "shown")
     made = allow(gateway, remote, expires_at="2026-03-04T10:00:10Z")
     gateway.clock.advance(timedelta(seconds=9, milliseconds=999))
     assert sees(remote) == ["shown"]
@@ -298,7 +280,7 @@ def test_a_grant_ends_at_its_end(gateway: Gateway, agent: Client, remote: Client
 
 def test_grants_of_one_connection_are_a_union(gateway: Gateway, agent: Client, remote: Client) -> None:
     for project in ("alpha", "beta", "gamma"):
-        remember(agent, project, project_id=project)
+        shared(agent, project, project_id=project)
     kept = [allow(gateway, remote, actions=["search"], project_id=project) for project in ("alpha", "beta")]
     assert sorted(sees(remote)) == ["alpha", "beta"]
     done(gateway.owner.delete(f"/v1/connections/conn-1/grants/{kept[0]['id']}"), 204)
@@ -308,7 +290,7 @@ def test_grants_of_one_connection_are_a_union(gateway: Gateway, agent: Client, r
 def test_a_suspended_connection_sees_nothing_and_may_be_granted_something(
     gateway: Gateway, agent: Client, remote: Client
 ) -> None:
-    remember(agent, "shown")
+    shared(agent, "shown")
     done(gateway.owner.post("/v1/connections/conn-1/suspend"), 200)
     allow(gateway, remote)
     assert remote.get("/v1/memories").status_code == 401
@@ -323,7 +305,7 @@ def test_a_revoked_connection_is_granted_nothing(gateway: Gateway, remote: Clien
 
 
 def test_a_connection_that_replaces_another_does_not_inherit_its_grants(gateway: Gateway, agent: Client, remote: Client) -> None:
-    remember(agent, "shown")
+    shared(agent, "shown")
     allow(gateway, remote)
     newer = connect(gateway, agent, "conn-2", replaces="conn-1")
     assert sees(newer) == []
@@ -348,7 +330,7 @@ def test_a_grant_that_the_policies_forbid_is_refused_by_what_it_would_not_allow(
 
 
 def test_a_connection_has_only_so_many_live_grants(gateway: Gateway, agent: Client, remote: Client) -> None:
-    remember(agent, "shown", project_id="project-49")
+    shared(agent, "shown", project_id="project-49")
     made = [allow(gateway, remote, project_id=f"project-{number}") for number in range(50)]
     body = {"actions": ["search"], "project_id": "one-more"}
     assert gateway.owner.post("/v1/connections/conn-1/grants", body).status_code == 409
@@ -370,8 +352,8 @@ def test_grants_are_in_the_audit_log_by_their_ids(gateway: Gateway, remote: Clie
 def test_grants_of_two_connections_of_one_id_never_mix(gateway: Gateway, agent: Client) -> None:
     foreign = gateway.agent(by=gateway.other_owner)
     own, other = connect(gateway, agent, "shared-id"), connect(gateway, foreign, "shared-id", by=gateway.other_owner)
-    remember(agent, "ours")
-    remember(foreign, "theirs")
+    shared(agent, "ours")
+    shared(foreign, "theirs")
     made = allow(gateway, own)
     assert (sees(own), sees(other)) == (["ours"], [])
     allow(gateway, other, by=gateway.other_owner)

@@ -7,14 +7,15 @@ import json
 from typing import Any
 
 from tests.builders import Client, Gateway, done
-from tests.operations.memory_acts import DID, allow, connect, shared
+from tests.operations.connecting import DID, connect
+from tests.operations.memory_acts import allow_all, shared
 
 
 def test_a_limit_of_a_grant_on_another_project_does_not_cut_a_row(gateway: Gateway) -> None:
     agent = gateway.agent()
     remote = connect(gateway, agent)
-    allow(gateway, remote)
-    allow(gateway, remote, "beta", limits={"max_chars": 3})
+    allow_all(gateway, remote)
+    allow_all(gateway, remote, "beta", limits={"max_chars": 3})
     row, other = shared(agent, "a whole text"), shared(agent, "a whole text", project_id="beta")
     assert done(remote.get(f"/v1/memories/{row['id']}"), 200)["memory"]["text"] == "a whole text"
     assert done(remote.get(f"/v1/memories/{other['id']}"), 200)["memory"]["text"] == "a w"
@@ -22,9 +23,9 @@ def test_a_limit_of_a_grant_on_another_project_does_not_cut_a_row(gateway: Gatew
 
 def test_requests_about_one_project_are_not_counted_against_the_grant_on_another(gateway: Gateway) -> None:
     agent = gateway.agent()
-    remote = connect(gateway, agent, id="conn-1")
-    allow(gateway, remote)
-    allow(gateway, remote, "beta", limits={"requests_per_minute": 1})
+    remote = connect(gateway, agent, "conn-1")
+    allow_all(gateway, remote)
+    allow_all(gateway, remote, "beta", limits={"requests_per_minute": 1})
     row = shared(agent, "text")
     for _ in range(3):
         assert read_note(gateway, agent, row["id"], "alpha") == (200, "text")
@@ -32,9 +33,9 @@ def test_requests_about_one_project_are_not_counted_against_the_grant_on_another
 
 def test_a_note_of_another_project_than_the_request_names_is_never_fetched(gateway: Gateway) -> None:
     agent = gateway.agent()
-    remote = connect(gateway, agent, id="conn-1")
-    allow(gateway, remote)
-    allow(gateway, remote, "beta")
+    remote = connect(gateway, agent, "conn-1")
+    allow_all(gateway, remote)
+    allow_all(gateway, remote, "beta")
     row = shared(agent, "text")
     assert read_note(gateway, agent, row["id"], "beta") == (404, None)
     assert last_read(gateway)["count"] == 0

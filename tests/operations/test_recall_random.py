@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.builders import START, Client, Gateway, done
-from tests.operations.memory_acts import LAYERS, TIERS, connect, listed, remember, search
+from tests.operations.connecting import connect
+from tests.operations.memory_acts import LAYERS, TIERS, listed, remember, search
 
 PROJECTS = ("alpha", "alpha2", "a_b", "axb")
 TAGS = ("a", "ab", "a,b", "%")
@@ -30,7 +31,7 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
 def test_a_connection_gets_what_a_plain_filter_gives(gateway: Gateway, seed: int) -> None:
     random = Random(seed)
     agent = gateway.agent()
-    connections = [connect(gateway, agent, f"did:web:{number}.example") for number in range(CONNECTIONS)]
+    connections = [connect(gateway, agent, did=f"did:web:{number}.example") for number in range(CONNECTIONS)]
     fill(random, agent, connections)
     granted = {each.id: [a_grant(random) for _ in range(random.randint(0, 3))] for each in connections}
     for each in connections:

@@ -16,7 +16,8 @@ from gateway.embedding.embedder import Embedder
 from gateway.web.app import create_app
 from gateway.wiring import OPERATIONS
 from tests.builders import Client, Gateway, done
-from tests.operations.connecting import allow, connect, remember
+from tests.operations.connecting import allow, connect
+from tests.operations.memory_acts import shared
 
 
 def with_model(made: Gateway, before: Callable[[], object] = lambda: None) -> list[str]:
@@ -70,7 +71,7 @@ def test_a_write_over_what_was_forgotten_is_not_embedded(gateway: Gateway) -> No
 def test_what_was_superseded_or_retracted_gives_nothing_to_embed(gateway: Gateway) -> None:
     asked = with_model(gateway)
     agent = gateway.agent()
-    old, gone = remember(agent, "old"), remember(agent, "gone")
+    old, gone = shared(agent, "old"), shared(agent, "gone")
     assert write(agent, "new", supersedes=old["id"]) == 201
     done(agent.post(f"/v1/memories/{gone['id']}/retract"), 200)
     assert write(agent, "newer", supersedes=old["id"]) == write(agent, "derived", derived_from=[gone["id"]]) == 409

@@ -10,7 +10,8 @@ import pytest
 
 from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import ABSENT, actions, restart, stored
-from tests.operations.connecting import DID, connect, converse, remember
+from tests.operations.connecting import DID, connect, converse
+from tests.operations.memory_acts import shared
 
 UNKNOWN = {"X-Request-Id": "the-same"}
 
@@ -419,7 +420,7 @@ def test_a_bridge_token_is_for_people_to_make_and_ends_the_one_before_it(gateway
 def test_a_deleted_agent_takes_its_connections_and_its_bridge_along_and_leaves_its_memory_to_people(gateway: Gateway) -> None:
     agent, kept = gateway.agent(), gateway.agent("kept")
     remote, other = connect(gateway, agent, "conn-1"), connect(gateway, kept, "conn-2")
-    written = remember(agent, "left behind")
+    written = shared(agent, "left behind")
     talking = converse(gateway, remote)
     bridge = Client(gateway.http, agent.id, done(gateway.owner.post(f"/v1/agents/{agent.id}/bridge-token"), 201)["token"])
     done(gateway.owner.delete(f"/v1/agents/{agent.id}"), 204)

@@ -10,7 +10,8 @@ import pytest
 
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import ABSENT, stored
-from tests.operations.connecting import allow, connect, converse, remember
+from tests.operations.connecting import allow, connect, converse
+from tests.operations.memory_acts import shared
 from tests.world import ROOT
 
 LIST = "/v1/connections/conn-1/visible"
@@ -23,16 +24,6 @@ forbid (
 )
 when { resource.layer == "session" };
 """
-
-
-@pytest.fixture
-def agent(gateway: Gateway) -> Client:
-    return gateway.agent()
-
-
-@pytest.fixture
-def remote(gateway: Gateway, agent: Client) -> Client:
-    return connect(gateway, agent, "conn-1")
 
 
 def visible(client: Client, **query: object) -> list[str]:
@@ -51,9 +42,9 @@ def not_for(clause: str) -> dict[str, object]:
 def test_the_rows_that_a_connection_sees_are_listed_with_the_grant_that_lets_it(
     gateway: Gateway, agent: Client, remote: Client
 ) -> None:
-    shown = remember(agent, "shown")
-    remember(agent, "another project", project_id="beta")
-    remember(agent, "secret", classification="pii")
+    shown = shared(agent, "shown")
+    shared(agent, "another project", project_id="beta")
+    shared(agent, "secret", classification="pii")
     grant = allow(gateway, remote)
     assert done(gateway.owner.get(LIST), 200) == {
         "items": [{**shown, "grant_id": grant["id"], "policy": f"grant/{grant['id']}"}],
@@ -65,7 +56,7 @@ def test_the_rows_that_a_connection_sees_are_listed_with_the_grant_that_lets_it(
 
 def test_a_preview_is_what_the_connection_gets(gateway: Gateway, agent: Client, remote: Client) -> None:
     for number in range(7):
-        remember(agent, f"row {number}", project_id=("alpha", "beta")[number % 2], tags=[str(number % 3)])
+        shared(agent, f"row {number}", project_id=("alpha", "beta")[number % 2], tags=[str(number % 3)])
     allow(gateway, remote, tags=["0", "1"])
     allow(gateway, remote, actions=["query"], project_id="beta")
     for action in ("search", "read"):
@@ -78,7 +69,7 @@ def test_a_preview_is_what_the_connection_gets(gateway: Gateway, agent: Client, 
 def test_a_preview_shows_all_pages_and_counts_as_no_request_of_the_connection(
     gateway: Gateway, agent: Client, remote: Client
 ) -> None:
-    rows = [remember(agent, f"row {number}")["id"] for number in range(5)]
+    rows = [shared(agent, f"row {number}")["id"] for number in range(5)]
     allow(gateway, remote, limits={"requests_per_minute": 1, "max_results": 1, "max_chars": 3})
     seen, cursor = [], None
     for _ in range(3):
@@ -93,7 +84,7 @@ def test_a_preview_shows_all_pages_and_counts_as_no_request_of_the_connection(
 
 def test_a_cursor_ends_with_a_change_of_the_grants(gateway: Gateway, agent: Client, remote: Client) -> None:
     for number in range(3):
-        remember(agent, f"row {number}")
+        shared(agent, f"row {number}")
     allow(gateway, remote)
     cursor = done(gateway.owner.get(LIST, limit=1), 200)["next_cursor"]
     assert gateway.admin.get(LIST, limit=1, cursor=cursor).status_code == 400
@@ -113,7 +104,7 @@ def test_a_malformed_preview_is_400(gateway: Gateway, remote: Client, query: dic
 
 
 def test_only_owners_look(gateway: Gateway, agent: Client, remote: Client) -> None:
-    row = remember(agent, "shown")
+    row = shared(agent, "shown")
     allow(gateway, remote)
     expected = {
         "owner": (gateway.owner, 200),
@@ -132,7 +123,7 @@ def test_only_owners_look(gateway: Gateway, agent: Client, remote: Client) -> No
 
 def test_nobody_learns_of_a_row_that_is_not_of_the_connections_agent(gateway: Gateway, agent: Client, remote: Client) -> None:
     other, foreign = gateway.agent("other"), gateway.agent(by=gateway.other_owner)
-    rows = [remember(who, "elsewhere")["id"] for who in (other, foreign)]
+    rows = [shared(who, "elsewhere")["id"] for who in (other, foreign)]
     answers = {
         gateway.owner.request("GET", f"{LIST}/{row}", None, {"X-Request-Id": "r"}).content for row in (*rows, ABSENT, "not-an-id")
     }
@@ -141,7 +132,7 @@ def test_nobody_learns_of_a_row_that_is_not_of_the_connections_agent(gateway: Ga
 
 
 def test_the_connection_of_a_deleted_agent_sees_nothing(gateway: Gateway, agent: Client, remote: Client) -> None:
-    row = remember(agent, "shown")
+    row = shared(agent, "shown")
     allow(gateway, remote)
     done(gateway.owner.delete(f"/v1/agents/{agent.id}"), 204)
     empty = {"items": [], "total": 0, "next_cursor": None, "incomplete": []}
@@ -155,14 +146,14 @@ def test_the_connection_of_a_deleted_agent_sees_nothing(gateway: Gateway, agent:
 
 
 def test_a_row_is_seen_by_a_grant(gateway: Gateway, agent: Client, remote: Client) -> None:
-    row, grant = remember(agent), allow(gateway, remote)
+    row, grant = shared(agent), allow(gateway, remote)
     seen = {"visible": True, "grant_id": grant["id"], "policy": f"grant/{grant['id']}", "failed_clause": None}
     assert why(gateway, row) == why(gateway, row, action="search") == seen
     assert why(gateway, row, action="query") == not_for("grant")
 
 
 def test_a_row_is_not_seen_without_a_grant_or_a_live_connection(gateway: Gateway, agent: Client, remote: Client) -> None:
-    row = remember(agent)
+    row = shared(agent)
     assert why(gateway, row) == not_for("grant")
     allow(gateway, remote)
     done(gateway.owner.post("/v1/connections/conn-1/suspend"), 200)
@@ -182,7 +173,7 @@ def test_a_row_is_not_seen_without_a_grant_or_a_live_connection(gateway: Gateway
 def test_the_clause_that_keeps_a_row_back_is_named(
     gateway: Gateway, agent: Client, remote: Client, changes: dict[str, object], clause: str
 ) -> None:
-    row = remember(agent, **changes)
+    row = shared(agent, **changes)
     allow(gateway, remote, tags=["wanted"])
     allow(gateway, remote, project_id="gamma")
     assert why(gateway, row) == not_for(clause)
@@ -196,7 +187,7 @@ def test_an_untagged_row_fails_by_its_project(gateway: Gateway, agent: Client, r
 
 
 def test_the_provenance_of_a_row_is_named(gateway: Gateway, agent: Client, remote: Client) -> None:
-    own = remember(agent, "ours")
+    own = shared(agent, "ours")
     allow(gateway, remote, actions=["remember", "read"], provenance="own_connection")
     theirs = done(remote.post("/v1/memories", {"text": "theirs", "project_id": "alpha"}), 201)["memory"]
     assert why(gateway, own) == not_for("provenance")
@@ -204,10 +195,10 @@ def test_the_provenance_of_a_row_is_named(gateway: Gateway, agent: Client, remot
 
 
 def test_a_row_that_was_retracted_or_superseded_says_so(gateway: Gateway, agent: Client, remote: Client) -> None:
-    retracted, superseded = remember(agent, "one"), remember(agent, "two")
+    retracted, superseded = shared(agent, "one"), shared(agent, "two")
     allow(gateway, remote)
     done(agent.post(f"/v1/memories/{retracted['id']}/retract"), 200)
-    remember(agent, "three", supersedes=superseded["id"])
+    shared(agent, "three", supersedes=superseded["id"])
     assert why(gateway, retracted) == not_for("retracted")
     assert why(gateway, superseded) == not_for("superseded")
 
@@ -219,7 +210,7 @@ def test_a_row_that_a_policy_keeps_back_names_the_policy(tmp_path: Path) -> None
     gateway = Gateway(tmp_path / "data", policies=policies)
     agent = gateway.agent()
     remote = connect(gateway, agent, "conn-1")
-    fact, session = remember(agent, "a fact"), remember(agent, "a session", layer="session")
+    fact, session = shared(agent, "a fact"), shared(agent, "a session", layer="session")
     allow(gateway, remote)
     assert visible(gateway.owner, action="read") == ["a fact"]
     assert why(gateway, fact)["visible"] is True
@@ -235,7 +226,7 @@ def test_a_row_that_a_policy_keeps_back_names_the_policy(tmp_path: Path) -> None
 def test_a_preview_is_recorded_as_a_decision_about_the_connection_that_somebody_else_asked(
     gateway: Gateway, agent: Client, remote: Client
 ) -> None:
-    remember(agent)
+    shared(agent)
     allow(gateway, remote)
     done(gateway.owner.request("GET", LIST, None, {"X-Request-Id": "looking"}), 200)
     rows = stored(
@@ -253,8 +244,8 @@ def test_a_preview_is_recorded_as_a_decision_about_the_connection_that_somebody_
 def test_two_connections_of_one_id_never_mix(gateway: Gateway, agent: Client, remote: Client) -> None:
     foreign = gateway.agent(by=gateway.other_owner)
     other = connect(gateway, foreign, "conn-1", by=gateway.other_owner)
-    remember(agent, "ours")
-    remember(foreign, "theirs")
+    shared(agent, "ours")
+    shared(foreign, "theirs")
     allow(gateway, remote)
     allow(gateway, other, by=gateway.other_owner)
     for _ in range(2):
@@ -279,7 +270,7 @@ permit (
         agent = gateway.agent()
         remote = connect(gateway, agent, "conn-1")
         allow(gateway, remote)
-        remember(agent, "for the owners")
+        shared(agent, "for the owners")
         assert gateway.member.get(LIST).status_code == 403
         assert [item["text"] for item in done(gateway.owner.get(LIST), 200)["items"]] == ["for the owners"]
     finally:

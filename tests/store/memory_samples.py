@@ -27,6 +27,7 @@ NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 ORG, AGENT = "org", "agent"
 OWNER = Caller("Human", "owner", ORG, "credential")
 DID = "did:web:peer.example"
+DIMENSIONS = 512
 #: Where an id may stay: the log and what keeps its decisions from being stored again.
 REMEMBER_IDS = {"log", "erased"}
 CONNECT = "INSERT INTO remote_connections VALUES ($1, $2, $3, $4, NULL, 'active', $5, $6, 1)"
@@ -48,8 +49,9 @@ def an_agent(agent_id: str = AGENT) -> Agent:
     return Agent(agent_id, ORG, "name", "", True, "owner", None, None, NO_RULES, 3600, 1, NOON)
 
 
-def a_vector(first: float = 1.0, model: str = "model") -> Vector:
-    return Vector(model, (first, *[0.0] * 511))
+def a_vector(*numbers: float, model: str = "model") -> Vector:
+    """A vector that begins with these numbers; the others are 0."""
+    return Vector(model, (*numbers, *[0.0] * (DIMENSIONS - len(numbers))))
 
 
 def granted(target: Memory | Agent, who: Caller = OWNER, now: datetime = NOON) -> Grant[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gateway.model.caller import Caller
@@ -17,10 +16,8 @@ from gateway.store.db import Database
 from gateway.store.rows import Tx
 from gateway.store.words import tokens
 from gateway.store.writer import Unit
+from tests.store import memory_samples
 from tests.store.samples import NOON, a_row
-
-DIMENSIONS = 512
-MODEL = "sample"
 
 MEMORIES = """INSERT INTO memories (id, org_id, agent_id, layer, text, project_id, tags, classification, connection_id,
     source_did, sources, created_at, expires_at, retracted_at, superseded_by, title, occurred_at, channel, started_at,
@@ -38,25 +35,7 @@ TABLES = ("memories", "memory_tokens", "memory_links", "memory_provenance", "mem
 
 def a_memory(memory_id: str, text: str = "nothing much", **changes: Any) -> Memory:
     """A live fact of the agent's own, in the project alpha."""
-    row = Memory(
-        id=memory_id,
-        org_id="org",
-        agent_id="agent",
-        layer="fact",
-        text=text,
-        project_id="alpha",
-        tags=(),
-        classification="internal",
-        connection_id=None,
-        source_did=None,
-        created_at=NOON,
-    )
-    return replace(row, **changes)
-
-
-def a_vector(*numbers: float, model: str = MODEL) -> Vector:
-    """A vector that begins with these numbers; the others are 0."""
-    return Vector(model, (*numbers, *[0.0] * (DIMENSIONS - len(numbers))))
+    return memory_samples.a_memory(memory_id, text, **{"project_id": "alpha", "created_at": NOON, **changes})
 
 
 def remember(database: Database, rows: Sequence[Memory], pieces: Mapping[str, Sequence[Vector]] | None = None) -> None:

@@ -95,7 +95,7 @@ def a_world(store: Database) -> None:
     for number, layer in enumerate(LAYERS):
         for connection, did in (("net1", DID), ("net2", "did:x:2")):
             row = stamped(f"{connection}-{number}", connection, did, text="one two", layer=layer, project_id="alpha")
-            remember(store, row, vectors=[a_vector(), a_vector()])
+            remember(store, row, vectors=[a_vector(1.0), a_vector(1.0)])
     remember(store, a_memory("own", project_id="alpha"))
     both = (Source("net1", DID), Source("net2", "did:x:2"))
     remember(store, a_memory("mixed", derived_from=("net1-0", "net2-0"), provenance=both, project_id="alpha"))

@@ -178,7 +178,7 @@ def test_a_unit_that_fails_leaves_nothing(store: Database) -> None:
     row = replace(stamped("2"), derived_from=("1",), **ALPHA)
 
     def fail(tx: Any) -> None:
-        add(tx, granted(row, REMOTE), row, supersedes=old, sources=[old], vectors=[a_vector()])
+        add(tx, granted(row, REMOTE), row, supersedes=old, sources=[old], vectors=[a_vector(1.0)])
         raise LookupError
 
     with pytest.raises(LookupError):
@@ -304,7 +304,7 @@ def test_a_row_is_retracted_once_with_all_that_was_derived(store: Database) -> N
 def test_after_a_deletion_nothing_names_it_or_holds_its_text(store: Database) -> None:
     gone = stamped("id-that-goes", text="canary one", **ALPHA)
     child = replace(gone, id="id-derived", text="canary two", derived_from=(gone.id,))
-    remember(store, gone, child, a_memory("stays", "canary stays"), vectors=[a_vector()])
+    remember(store, gone, child, a_memory("stays", "canary stays"), vectors=[a_vector(1.0)])
     bodies = {name: json.dumps([{"uid": {"type": "Memory", "id": name}}], separators=(",", ":")) for name in (child.id, "stays")}
     store.write(record(a_row(slices=tuple(bodies), slice_bodies=bodies))).result()
     assert naming(store, child.id) == {
@@ -339,8 +339,10 @@ def test_what_is_gone_is_not_found(store: Database, change: Any) -> None:
 
 
 def test_vectors_are_replaced_and_never_made_for_what_is_gone(store: Database) -> None:
-    remember(store, a_memory("1"), a_memory("2", agent_id="other"), vectors=[a_vector(1.0, "old"), a_vector(2.0, "old")])
-    fresh = {name: [a_vector(3.0, "new")] for name in "123"}
+    remember(
+        store, a_memory("1"), a_memory("2", agent_id="other"), vectors=[a_vector(1.0, model="old"), a_vector(2.0, model="old")]
+    )
+    fresh = {name: [a_vector(3.0, model="new")] for name in "123"}
     assert done(store, index, granted(an_agent()), fresh) == 1
     found = store.read_sync(lambda rows: rows.all("SELECT memory_id, piece, model FROM memory_vectors ORDER BY 1, 2"))
     assert found == [("1", 0, "new"), ("2", 0, "old"), ("2", 1, "old")]

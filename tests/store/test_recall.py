@@ -21,7 +21,8 @@ from gateway.store.db import Database
 from gateway.store.memory_rows import fetch, read_where
 from gateway.store.rows import Rows
 from gateway.store.words import terms, tokens
-from tests.store.remembered import a_memory, a_scope, a_vector, forget_all, remember
+from tests.store.memory_samples import a_vector
+from tests.store.remembered import a_memory, a_scope, forget_all, remember
 from tests.store.samples import NOON
 
 ALL = 1_000

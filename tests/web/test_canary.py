@@ -13,7 +13,8 @@ from gateway.operations.operation import Operation
 from gateway.operations.registry import OPERATIONS
 from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import stored
-from tests.operations.memory_acts import MODES, allow, connect, remember, shared
+from tests.operations.connecting import connect
+from tests.operations.memory_acts import MODES, allow_all, remember, shared
 from tests.web.samples import body_of
 
 #: It is never sent: wherever it is, it was read. Every row is found by `QUERY`.
@@ -36,9 +37,9 @@ class Caged:
 
     def __init__(self, gateway: Gateway) -> None:
         self.gateway, self.agent = gateway, gateway.agent()
-        self.connection = connect(gateway, self.agent, id="conn-1")
-        allow(gateway, self.connection)
-        allow(gateway, self.connection, "gamma", tags=["open"])
+        self.connection = connect(gateway, self.agent, "conn-1")
+        allow_all(gateway, self.connection)
+        allow_all(gateway, self.connection, "gamma", tags=["open"])
         self.shown = shared(self.agent, "tea for everybody")
         self.hidden = [
             remember(self.agent, f"tea secret {CANARY} {why}", layer=layer, **how)
