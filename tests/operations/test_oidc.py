@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 
 from gateway.authn.issuer_keys import COOL_DOWN
 from gateway.config import ConfigError
-from gateway.web.app import create_app
-from gateway.wiring import OPERATIONS
+from gateway.store.writer import Unit
 from tests.authn.issuing import AUDIENCE, ISSUER, KeyServer, claims, key, key_set, published, publishing, signed
 from tests.builders import Client, Gateway, Response, done
+from tests.operations.asking import restart
+from tests.operations.test_stale import queued_event, stored_events
 
 SENTENCE = "the credential is missing, unknown, expired or revoked"
 UNKNOWN = f'Bearer error="invalid_token", error_description="{SENTENCE}"'
@@ -132,38 +133,24 @@ def test_an_agent_is_refused_from_the_moment_it_ends(gateway: Gateway, how: str)
     refused(token.get("/v1/agents/me"))
 
 
-def test_a_session_that_is_ended_stays_so_after_a_restart(gateway: Gateway, server: KeyServer) -> None:
+def test_a_session_that_is_ended_stays_so_after_a_restart(gateway: Gateway) -> None:
     token = as_human(gateway, gateway.member)
     done(token.delete("/v1/auth/token"), 204)
     refused(token.get("/v1/auth/me"))
-    gateway.services.database.close()
-    gateway._open(gateway.services.settings.data, oidc_issuer=ISSUER, oidc_audience=AUDIENCE, oidc_jwks=server.url, **CLAIMS)
+    restart(gateway)
     refused(replace(token, http=gateway.http).get("/v1/auth/me"))
 
 
-def test_a_change_is_not_made_by_a_member_who_was_removed_while_it_waited(gateway: Gateway) -> None:
-    """Between the decision and the commit of the change the credential is looked at again, as it is for a key."""
-    person = gateway.human("owner")
-    token, before = as_human(gateway, person), set(gateway.services.state.agents)
-    [create] = [operation for operation in OPERATIONS if operation.name == "agent.create"]
+def test_a_change_that_waits_is_not_made_when_the_agent_of_its_token_ends(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    peer = gateway.peer(observers=[agent])["id"]
+    inactive = replace(gateway.services.state.agents[agent.id], is_active=False)
 
-    async def remove_first(call):  # type: ignore[no-untyped-def]
-        submit = call.services.database.awrite
+    def end() -> Future[None]:
+        return gateway.services.database.write(Unit(lambda tx: tx.after_commit(lambda: tx.state.put_agent(inactive)), solo=True))
 
-        async def removed(unit):  # type: ignore[no-untyped-def]
-            gateway.services.state.drop_human(person.id)
-            return await submit(unit)
-
-        object.__setattr__(call.services.database, "awrite", removed)
-        try:
-            return await create.run(call)
-        finally:
-            object.__delattr__(call.services.database, "awrite")
-
-    late = replace(create, run=remove_first)
-    app = create_app(gateway.services, [late if operation is create else operation for operation in OPERATIONS])
-    refused(replace(token, http=TestClient(app)).post("/v1/agents", {"name": "late"}))
-    assert set(gateway.services.state.agents) == before
+    refused(queued_event(gateway, as_agent(gateway, agent), peer, end))
+    assert stored_events(gateway) == 0
 
 
 # -- confirming who one is
@@ -237,7 +224,7 @@ def test_what_is_no_token_of_the_issuer_fetches_nothing(gateway: Gateway, server
 def test_two_organisations_need_a_claim_that_tells_them_apart(gateway: Gateway, server: KeyServer) -> None:
     data = gateway.services.settings.data
     gateway.services.database.close()
-    with pytest.raises(ConfigError, match="^`oidc_org_claim` is required, for there are 2 organisations here"):
+    with pytest.raises(ConfigError, match=r"^`oidc_org_claim` is required, for there are 2 organisations here"):
         gateway._open(data, oidc_issuer=ISSUER, oidc_audience=AUDIENCE, oidc_jwks=server.url)
 
 
@@ -245,7 +232,7 @@ def test_a_file_that_is_no_key_set_keeps_the_gateway_from_starting(gateway: Gate
     data, file = gateway.services.settings.data, tmp_path / "keys.json"
     file.write_text("{}")
     gateway.services.database.close()
-    with pytest.raises(ConfigError, match="^`oidc_jwks` must be an https address or a file with a JWK set: it is no JWK set$"):
+    with pytest.raises(ConfigError, match=r"^`oidc_jwks` must be an https address or a file with a JWK set: it is no JWK set$"):
         gateway._open(data, oidc_issuer=ISSUER, oidc_audience=AUDIENCE, oidc_jwks=str(file), **CLAIMS)
     file.write_bytes(key_set(published("one")))
     gateway._open(data, oidc_issuer=ISSUER, oidc_audience=AUDIENCE, oidc_jwks=str(file), **CLAIMS)
