@@ -101,12 +101,11 @@ class Issuer:
         return self._member(claims, org_id, directory) if claims.get(_ACTOR) is None else None
 
     def _org(self, claims: Mapping[str, object], directory: Directory) -> str | None:
-        """The organisation a token is for: the one it names, or the only one there is."""
+        """The organisation a token is for: the one it names, which whoever it names has to be of, or the only one there is."""
         if self._names.org is None:
             orgs = list(directory.orgs)
             return orgs[0] if len(orgs) == 1 else None
-        named = _text(claims, self._names.org)
-        return named if named in directory.orgs else None
+        return _text(claims, self._names.org)
 
     def _member(self, claims: Mapping[str, object], org_id: str, directory: Directory) -> Human | None:
         """The member with the address that the issuer has verified, while its word on their role is the organisation's."""

@@ -165,6 +165,7 @@ ATTACKS: dict[str, Callable[[], str]] = {
     "an extension that must be understood": lambda: by_hand({"crit": ["kid"]}),
     "a payload that is not encoded": lambda: by_hand({"b64": False}),
     "its own key": lambda: signed(by=key("P-256", 2), header={"jwk": published("one", key("P-256", 2))}),
+    "a key in it, if only the right one": lambda: signed(header={"jwk": published("one")}),
     "a key of its own at an address": lambda: signed(header={"jku": "https://attacker.example/keys"}),
     "a certificate at an address": lambda: signed(header={"x5u": "https://attacker.example/cert"}),
     "a certificate": lambda: signed(header={"x5c": ["MII="]}),
