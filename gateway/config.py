@@ -15,6 +15,16 @@ CLIENT_VARIABLES = frozenset({"PEERGATE_URL", "PEERGATE_KEY", "PEERGATE_CONFIRM"
 #: What is remembered goes to such an address whole.
 _PRIVATE_URL = re.compile(r"https://[^/\s@]+(/\S*)?|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/\S*)?")
 
+#: It is written into a header, between quotation marks.
+_PUBLIC_URL = re.compile(r"https://[!$-.0-;=A-Z_a-z~\[\]]+(/[!$-;=@-\[\]-~]*)?")
+_ISSUER = re.compile(r"(https://[^/\s@?#]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)(/[^\s?#]*)?")
+#: How tokens of an issuer may be signed: with a private key, which nobody has but the issuer.
+OIDC_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
+OIDC_SKEW_SECONDS = (0, 300)
+OIDC_EMAIL = "email"
+#: Claims that have a meaning already.
+_CLAIMS_TAKEN = {name: "a claim of every token" for name in ("iss", "aud", "exp", "nbf", "iat", "jti", "cnf", "act")}
+
 
 class ConfigError(Exception):
     """A setting that is unknown, or has a value that cannot be used; the message names it and where it came from."""
@@ -30,6 +40,9 @@ class Settings:
     OpenAI-compatible endpoint (`http`); None is `local` where the extra is installed. `embedding_url` is what `/embeddings`
     is added to, and the key for it is in a file, never in a setting. With `reload = watch`, policies that change on the disk
     are loaded again by themselves; with `shadow` they are asked beside those that decide until somebody promotes them.
+
+    `oidc_issuer` is whose access tokens are taken beside the gateway's own; every other `oidc_` setting says something of
+    them. `oidc_audience` and `oidc_algorithms` are names with commas between them, `oidc_clock_skew` is in seconds.
     """
 
     data: Path
@@ -45,6 +58,15 @@ class Settings:
     embedding_url: str | None = None
     embedding_model: str | None = None
     embedding_key_file: Path | None = None
+    oidc_issuer: str | None = None
+    oidc_audience: str | None = None
+    oidc_jwks: str | None = None
+    oidc_algorithms: str | None = None
+    oidc_clock_skew: int | None = None
+    oidc_email_claim: str | None = None
+    oidc_org_claim: str | None = None
+    oidc_role_claim: str | None = None
+    oidc_agent_claim: str | None = None
 
     def __post_init__(self) -> None:
         if self.workers != 1:
@@ -57,16 +79,60 @@ class Settings:
             raise ConfigError(f"`port` must be from 0 to 65535, got `{self.port}`")
         if self.rate_limit < 0:
             raise ConfigError(f"`rate_limit` must be 0 or more, got `{self.rate_limit}`")
-        if self.public_url is not None and not re.match(r"https://[^/\s]", self.public_url):
+        if self.public_url is not None and not _PUBLIC_URL.fullmatch(self.public_url):
             raise ConfigError(f"`public_url` must be an https address, got `{self.public_url}`")
         if self.embedding not in (None, "off", "local", "http"):
             raise ConfigError(f"`embedding` must be off, local or http, got `{self.embedding}`")
         if self.embedding_url is not None and not _PRIVATE_URL.fullmatch(self.embedding_url):
             raise ConfigError(f"`embedding_url` must be an https address, or one of this machine, got `{self.embedding_url}`")
+        _check_oidc(self)
+
+
+def listed(text: str) -> list[str]:
+    """The names in a text that has commas between them."""
+    return [name.strip() for name in text.split(",")]
+
+
+def _check_oidc(given: Settings) -> None:
+    """Refuse settings of an issuer that are not whole, or contradict each other."""
+    named = {field.name: getattr(given, field.name) for field in fields(given) if field.name.startswith("oidc_")}
+    given_names = [name for name, value in named.items() if value is not None]
+    if given.oidc_issuer is None:
+        if given_names:
+            raise ConfigError(
+                f"`{given_names[0]}` is set without `oidc_issuer`: set that to the `iss` of the tokens, or leave both out"
+            )
+        return
+    if not _ISSUER.fullmatch(given.oidc_issuer):
+        raise ConfigError(f"`oidc_issuer` must be an https address, or one of this machine, got `{given.oidc_issuer}`")
+    if given.oidc_audience is None or not all(listed(given.oidc_audience)):
+        raise ConfigError(
+            "`oidc_audience` is required with `oidc_issuer`: what `aud` says of a token that is meant for this gateway"
+        )
+    if given.oidc_jwks is None:
+        raise ConfigError(
+            "`oidc_jwks` is required with `oidc_issuer`: the address of its keys (its `jwks_uri`), or a file that holds them"
+        )
+    if "://" in given.oidc_jwks and not _PRIVATE_URL.fullmatch(given.oidc_jwks):
+        raise ConfigError(f"`oidc_jwks` must be an https address, one of this machine, or a file, got `{given.oidc_jwks}`")
+    for name in listed(given.oidc_algorithms) if given.oidc_algorithms is not None else []:
+        if name not in OIDC_ALGORITHMS:
+            raise ConfigError(f"`oidc_algorithms` must be of {', '.join(OIDC_ALGORITHMS)}, got `{name}`")
+    least, most = OIDC_SKEW_SECONDS
+    if given.oidc_clock_skew is not None and not least <= given.oidc_clock_skew <= most:
+        raise ConfigError(f"`oidc_clock_skew` must be from {least} to {most} seconds, got `{given.oidc_clock_skew}`")
+    email = given.oidc_email_claim or OIDC_EMAIL
+    seen = {**_CLAIMS_TAKEN, f"{email}_verified": "what says that the address is verified"}
+    if given.oidc_email_claim is None:
+        seen[email] = "the e-mail address"
+    for name in (name for name in given_names if name.endswith("_claim")):
+        if named[name] in seen:
+            raise ConfigError(f"`{name}` must be a claim of its own, got `{named[name]}`, which is {seen[named[name]]}")
+        seen[named[name]] = f"`{name}`"
 
 
 _PATHS = frozenset({"data", "policies", "embedding_key_file"})
-_NUMBERS = frozenset({"port", "rate_limit", "workers"})
+_NUMBERS = frozenset({"port", "rate_limit", "workers", "oidc_clock_skew"})
 
 
 def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None = None) -> Settings:

@@ -42,6 +42,15 @@ class Unauthenticated(GatewayError):
         super().__init__(detail)
 
 
+class InvalidToken(Unauthenticated):
+    """A bearer credential was shown and is no good. `reason` may be told beside the sentence: it is the sentence itself, unless
+    its issuer's signature was right and its own words show what is wrong with it."""
+
+    def __init__(self, reason: str | None = None) -> None:
+        super().__init__()
+        self.reason = reason or self.detail
+
+
 class Forbidden(GatewayError):
     """A decision said no, or a factor is missing."""
 

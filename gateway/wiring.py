@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gateway.access.door import Access
 from gateway.authn.authenticator import Authenticator
+from gateway.authn.issuer import find_issuer
 from gateway.authn.keys import mint_key, mint_password
 from gateway.authn.passwords import hash_password
 from gateway.authn.signer import FILE, Signer
@@ -117,7 +118,7 @@ def open_services(
         StoreRefused: the store cannot be opened; the sentence says why.
         PolicyError: the policies do not load, with every finding.
         KeyFileError: the signing keys are missing or readable by others.
-        ConfigError: the embedder that the settings ask for cannot be had.
+        ConfigError: the embedder or the token issuer that the settings ask for cannot be had.
     """
     bundle, started = bundle or load_bundle(settings), now()
     embedder = find_embedder(settings)
@@ -127,6 +128,7 @@ def open_services(
         opened.callback(database.close)
         state = database.state
         database.read_sync(lambda rows: load_state(rows, state), snapshot=True)
+        issuer = find_issuer(settings, len(state.orgs), started)
         salt, first_seen = installation.read_salt(database)
         if first_seen is not None:
             database.write(Unit(lambda tx: installation.keep_salt(tx, first_seen))).result()
@@ -153,7 +155,7 @@ def open_services(
             database=database,
             state=state,
             access=Access(engines, state),
-            authenticator=Authenticator(signer, state, rate_limit=settings.rate_limit),
+            authenticator=Authenticator(signer, state, rate_limit=settings.rate_limit, issuer=issuer),
             contexts=ContextCache(),
             cursor_key=cursor_key(salt),
             policies_at=_policies_at(settings),

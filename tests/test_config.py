@@ -24,6 +24,15 @@ def test_only_a_data_directory_has_to_be_given() -> None:
         embedding_url=None,
         embedding_model=None,
         embedding_key_file=None,
+        oidc_issuer=None,
+        oidc_audience=None,
+        oidc_jwks=None,
+        oidc_algorithms=None,
+        oidc_clock_skew=None,
+        oidc_email_claim=None,
+        oidc_org_claim=None,
+        oidc_role_claim=None,
+        oidc_agent_claim=None,
     )
     with pytest.raises(ConfigError, match=r"^`data` is required: the directory that holds the store"):
         load({}, {})
@@ -65,6 +74,15 @@ def test_every_setting_has_a_variable() -> None:
         "embedding_url": "http://localhost:11434/v1",
         "embedding_model": "m",
         "embedding_key_file": "k",
+        "oidc_issuer": "https://issuer.example/realm",
+        "oidc_audience": "https://gate.example, https://gate.example/mcp",
+        "oidc_jwks": "https://issuer.example/keys",
+        "oidc_algorithms": "ES256,RS256",
+        "oidc_clock_skew": "0",
+        "oidc_email_claim": "mail",
+        "oidc_org_claim": "org",
+        "oidc_role_claim": "role",
+        "oidc_agent_claim": "agent",
     }
     read = load({}, {f"PEERGATE_{name.upper()}": value for name, value in values.items()})
     assert {field.name: str(getattr(read, field.name)) for field in fields(Settings)} == values
@@ -82,7 +100,8 @@ def test_variables_of_the_command_line_client_are_no_settings() -> None:
             {},
             "",
             "unknown setting `prot` as a flag; known are audit, data, embedding, embedding_key_file, embedding_model, "
-            "embedding_url, host, policies, port, public_url, rate_limit, reload, workers",
+            "embedding_url, host, oidc_agent_claim, oidc_algorithms, oidc_audience, oidc_clock_skew, oidc_email_claim, "
+            "oidc_issuer, oidc_jwks, oidc_org_claim, oidc_role_claim, policies, port, public_url, rate_limit, reload, workers",
         ),
         ({}, {"PEERGATE_RATELIMIT": "1"}, "", "unknown setting `ratelimit` in the environment; known are "),
         ({}, {"PEERGATE_": "1"}, "", "unknown setting `` in the environment; known are "),
@@ -110,7 +129,17 @@ def test_an_unknown_setting_is_refused_wherever_it_comes_from(
         *(("audit", value) for value in ("", "off", "Durable", True)),
         *(
             ("public_url", value)
-            for value in ("", "http://gate.example", "gate.example", "https://", "https:///x", "HTTPS://x", 5)
+            for value in (
+                "",
+                "http://gate.example",
+                "gate.example",
+                "https://",
+                "https:///x",
+                "HTTPS://x",
+                5,
+                'https://gate.example/"',
+                "https://gate.example?x",
+            )
         ),
         *(("embedding", value) for value in ("", "on", "Local", True)),
         *(
@@ -130,6 +159,57 @@ def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, value: object
     if isinstance(value, str):
         with pytest.raises(ConfigError):
             load({"data": "d"}, {f"PEERGATE_{name.upper()}": value})
+
+
+OIDC = {"oidc_issuer": "https://issuer.example", "oidc_audience": "a", "oidc_jwks": "https://issuer.example/keys"}
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Settings) if field.name.startswith("oidc_")])
+def test_nothing_is_said_of_an_issuer_that_is_not_named(name: str) -> None:
+    if name != "oidc_issuer":
+        with pytest.raises(ConfigError, match=f"^`{name}` is set without `oidc_issuer`: set that to the `iss` of the tokens"):
+            load({"data": "d", name: 0 if name == "oidc_clock_skew" else "x"}, {})
+
+
+@pytest.mark.parametrize("name", ["oidc_audience", "oidc_jwks"])
+def test_an_issuer_needs_an_audience_and_keys(name: str) -> None:
+    given = {key: value for key, value in OIDC.items() if key != name}
+    with pytest.raises(ConfigError, match=f"^`{name}` is required with `oidc_issuer`: "):
+        load({"data": "d", **given}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("oidc_issuer", value) for value in ("issuer", "http://issuer.example", "https://i.example?a", "https://i.example#a")),
+        *(
+            ("oidc_issuer", value)
+            for value in ("https://user@i.example", "https://", "ftp://i.example", "http://localhost.example")
+        ),
+        *(("oidc_audience", value) for value in (",", "a,", "a,,b", " ")),
+        *(("oidc_jwks", value) for value in ("http://issuer.example/keys", "file:///keys.json", "https://user@i.example/keys")),
+        *(("oidc_algorithms", value) for value in ("none", "HS256", "ES256, HS512", "es256", "ES256,", "RSA-OAEP", "ES256K")),
+        *(("oidc_clock_skew", value) for value in (-1, 301, "many", True)),
+        *(("oidc_email_claim", value) for value in ("iss", "exp", "")),
+        *(("oidc_org_claim", value) for value in ("aud", "email", "email_verified")),
+        *(("oidc_role_claim", value) for value in ("cnf", "email")),
+        *(("oidc_agent_claim", value) for value in ("act", "iat")),
+    ],
+)
+def test_a_setting_of_an_issuer_that_cannot_be_used_is_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=f"^`{name}` "):
+        load({"data": "d", **OIDC, name: value}, {})
+
+
+def test_two_claims_of_one_name_contradict_each_other() -> None:
+    with pytest.raises(ConfigError) as wrong:
+        load({"data": "d", **OIDC, "oidc_org_claim": "x", "oidc_agent_claim": "x"}, {})
+    assert str(wrong.value) == "`oidc_agent_claim` must be a claim of its own, got `x`, which is `oidc_org_claim`"
+
+
+@pytest.mark.parametrize("where", ["keys.json", "http://localhost:1/keys", "http://127.0.0.1:1/", "http://[::1]:1/keys"])
+def test_keys_may_be_in_a_file_or_on_this_machine(where: str) -> None:
+    assert load({"data": "d", **OIDC, "oidc_jwks": where}, {}).oidc_jwks == where
 
 
 def test_more_than_one_worker_is_refused_with_a_sentence() -> None:

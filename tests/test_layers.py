@@ -62,6 +62,7 @@ def test_every_error_has_its_status_and_title() -> None:
     assert found == {
         "Invalid": (400, "invalid request"),
         "Unauthenticated": (401, "unauthenticated"),
+        "InvalidToken": (401, "unauthenticated"),
         "Forbidden": (403, "forbidden"),
         "StepUpRequired": (403, "step-up required"),
         "NotFound": (404, "not found"),

@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from gateway import limits
 from gateway.authn.claims import Claims, Subject
 from gateway.authn.directory import Directory
+from gateway.authn.issuer import Issuer
 from gateway.authn.keys import KEY_CHARACTERS, hash_secret, holder_of, same_hash
 from gateway.authn.passwords import Passwords
 from gateway.authn.reauth import Factor, Purpose, Reauth
 from gateway.authn.signer import Signer
 from gateway.authn.stepup import StepUp, Totp
 from gateway.authn.throttle import RateLimiter, Throttle
-from gateway.errors import Unauthenticated
+from gateway.errors import InvalidToken, Unauthenticated
 from gateway.model.caller import Caller
 from gateway.model.ids import new_id
 from gateway.model.memory import RemoteConnection
@@ -46,7 +47,7 @@ class Authenticator:
     looked at on every request; only a signature is ever remembered.
     """
 
-    def __init__(self, signer: Signer, directory: Directory, *, rate_limit: int) -> None:
+    def __init__(self, signer: Signer, directory: Directory, *, rate_limit: int, issuer: Issuer | None = None) -> None:
         self.signer = signer
         self.passwords = Passwords()
         self.throttle = Throttle()
@@ -54,17 +55,36 @@ class Authenticator:
         self.reauth = Reauth()
         self.stepup = StepUp(self.passwords, Throttle(), self.reauth)
         self._directory = directory
+        self._issuer = issuer
 
-    def authenticate(self, bearer: str | None, now: datetime) -> Caller:
-        """The caller that a bearer credential stands for: a session token, or a key of any kind.
-
-        A key and the tokens exchanged from it are one `credential_id`; so are the sign-ins of a human with a password.
+    async def prepare(self, bearer: str, now: datetime) -> None:
+        """Have at hand what `authenticate`, which never waits, needs to know of this bearer.
 
         Raises:
-            Unauthenticated: for every cause in the same words.
+            Unavailable: it is a token of the issuer, whose keys are not to be had.
+        """
+        if self._issuer is not None and holder_of(bearer) is None:
+            await self._issuer.prepare(bearer, now)
+
+    def authenticate(self, bearer: str | None, now: datetime) -> Caller:
+        """The caller that a bearer credential stands for: a session token, a key of any kind, or a token of the issuer.
+
+        A key and the tokens exchanged from it are one `credential_id`; so are the sign-ins of a human with a password, and
+        the tokens that the issuer gave one principal.
+
+        Raises:
+            Unauthenticated: for every cause in the same words; an InvalidToken when something was shown.
         """
         if bearer is None:
             raise Unauthenticated
+        try:
+            return self._caller(bearer, now)
+        except InvalidToken:
+            raise
+        except Unauthenticated:
+            raise InvalidToken from None
+
+    def _caller(self, bearer: str, now: datetime) -> Caller:
         if holder_of(bearer) is not None:
             credential, _ = self._holder(bearer, now)
             return Caller(
@@ -75,6 +95,8 @@ class Authenticator:
                 expires_at=credential.expires_at,
             )
         claims = self.signer.verify(bearer, now)
+        if claims is None and self._issuer is not None:
+            return self._issuer.authenticate(bearer, self._directory, now)
         if claims is None or not self._stands(claims, now):
             raise Unauthenticated
         return Caller(

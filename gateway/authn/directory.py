@@ -7,11 +7,15 @@ from datetime import datetime
 from typing import Protocol
 
 from gateway.model.memory import RemoteConnection
-from gateway.model.records import Agent, Credential, Human, PlatformApp
+from gateway.model.records import Agent, Credential, Human, Org, PlatformApp
 
 
 class Directory(Protocol):
     """Principals and credentials as they are now: whoever was removed is not in it."""
+
+    @property
+    def orgs(self) -> Mapping[str, Org]:
+        """Organisations by id."""
 
     @property
     def humans(self) -> Mapping[str, Human]:
@@ -36,6 +40,9 @@ class Directory(Protocol):
     @property
     def revoked_tokens(self) -> Mapping[str, datetime]:
         """When each ended session's token would have ended, by the token's id."""
+
+    def human_with_email(self, email: str) -> Human | None:
+        """The human with this normal address, in whichever organisation."""
 
     def credential_with_hash(self, secret_hash: str) -> Credential | None:
         """The key whose secret has this hash."""

@@ -34,6 +34,7 @@ from gateway.operations import (
     remembering,
     remote_connections,
     replay,
+    resource_metadata,
     rights,
     settings,
     shadow_report,
@@ -79,4 +80,5 @@ OPERATIONS: tuple[Operation, ...] = (
     *audit.OPERATIONS,
     *administration.OPERATIONS,
     *reload.OPERATIONS,
+    *resource_metadata.OPERATIONS,
 )

@@ -14,6 +14,7 @@ from gateway.model.ids import new_id
 from gateway.operations.call import Services
 from gateway.operations.health import HEALTH
 from gateway.operations.operation import Operation
+from gateway.operations.resource_metadata import metadata_url
 from gateway.web import arp
 from gateway.web.answer import Answer, answer, send_answer
 from gateway.web.endpoint import respond
@@ -73,12 +74,12 @@ class Application:
             reply = await respond(self.services, route, parameters, request_id, scope, receive)
             return answer(reply.status, reply.body, reply.headers, reply.text)
         except GatewayError as refused:
-            return _refusal(scope, refused)
+            return self._refusal(scope, refused)
         except Gone:
             raise
         except Exception as fault:  # the last place where a fault of ours can become an answer instead of a broken connection
             report_fault(request_id, fault)
-            return _refusal(scope, Broken())
+            return self._refusal(scope, Broken())
 
     def _route(self, scope: Scope) -> tuple[Route, tuple[str, ...]]:
         found = self._router.find(raw_path(scope))
@@ -89,6 +90,10 @@ class Application:
         if route is None:
             raise WrongMethod(scope["method"], tuple(sorted(methods)))
         return route, parameters
+
+    def _refusal(self, scope: Scope, error: GatewayError) -> Answer:
+        metadata = metadata_url(self.services.settings)
+        return arp.refusal(error, metadata) if arp.speaks(raw_path(scope)) else problem(error, metadata)
 
 
 def create_app(services: Services, operations: Sequence[Operation]) -> Application:
@@ -104,10 +109,6 @@ def report_fault(request_id: str, fault: Exception) -> None:
     """One record in the server's own log: where it happened and what kind it is, without a message, which may hold content."""
     frames = "".join(traceback.format_tb(fault.__traceback__))
     _log.error("request %s failed with %s\n%s", request_id, type(fault).__name__, frames)
-
-
-def _refusal(scope: Scope, error: GatewayError) -> Answer:
-    return arp.refusal(error) if arp.speaks(raw_path(scope)) else problem(error)
 
 
 class _Reading:

@@ -29,7 +29,7 @@ def speaks(path: bytes) -> bool:
     return decoded == CHAT or decoded.startswith(PATHS)
 
 
-def refusal(error: GatewayError) -> Answer:
+def refusal(error: GatewayError, metadata: str | None = None) -> Answer:
     """The answer that an error is: `{ok: false, error, reason}`, without the reason where it would tell one cause from another.
 
     INVARIANT: nothing in its body depends on the request id or on the clock, so that two refusals for one reason are equal.
@@ -38,4 +38,4 @@ def refusal(error: GatewayError) -> Answer:
     body: dict[str, object] = {"ok": False, "error": word}
     if error.status not in BARE:
         body["reason"] = error.detail
-    return answer(error.status, body, problem_headers(error))
+    return answer(error.status, body, problem_headers(error, metadata))

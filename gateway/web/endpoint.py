@@ -38,6 +38,8 @@ async def respond(
     headers = Headers(scope["headers"])
     named = operation.public is None or (operation.knows_callers and "authorization" in headers)
     shown = bearer(headers) if named else None
+    if shown is not None:
+        await services.authenticator.prepare(shown, services.clock())
     now, version = services.clock(), services.state.version
     caller = _caller(services, shown, now)
     if shown is not None:

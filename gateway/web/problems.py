@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gateway.errors import GatewayError, Invalid, TooManyRequests, Unauthenticated, Unavailable
 from gateway.web.answer import Answer, answer
+from gateway.web.challenge import challenge
 
 #: A namespace of our own, because published clients act on two bare words in `type`.
 TYPE = "urn:peergate:problem:"
@@ -37,8 +38,8 @@ class Broken(GatewayError):
         super().__init__("the gateway failed on this request; the request id finds it in the server's own log")
 
 
-def problem(error: GatewayError) -> Answer:
-    """The answer that an error is.
+def problem(error: GatewayError, metadata: str | None = None) -> Answer:
+    """The answer that an error is; `metadata` is where a client that lacks a token reads who issues them.
 
     INVARIANT: nothing in it depends on the request id or on the clock, so that two refusals for one reason are equal.
     """
@@ -55,14 +56,14 @@ def problem(error: GatewayError) -> Answer:
         body["decision_id"] = decision_id
     if error.next_step is not None:
         body["next"] = error.next_step
-    return answer(error.status, body, problem_headers(error))
+    return answer(error.status, body, problem_headers(error, metadata))
 
 
-def problem_headers(error: GatewayError) -> dict[str, str]:
+def problem_headers(error: GatewayError, metadata: str | None = None) -> dict[str, str]:
     """The headers an error wants, whatever the shape of its body."""
     match error:
         case Unauthenticated():
-            return {"WWW-Authenticate": "Bearer"}
+            return {"WWW-Authenticate": challenge(error, metadata)}
         case TooManyRequests() | Unavailable():
             return {"Retry-After": str(max(1, error.retry_after))}
         case WrongMethod():

@@ -8,11 +8,15 @@ from uuid import UUID
 
 from gateway.authn.keys import Prefix, mint_key
 from gateway.model.memory import RemoteConnection
-from gateway.model.records import Agent, Credential, Human, PlatformApp
+from gateway.model.records import Agent, Credential, Human, Org, OrgSettings, PlatformApp
 from gateway.model.rules import NO_RULES
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 ORG = str(UUID(int=1))
+
+
+def an_org(org_id: str = ORG) -> Org:
+    return Org(org_id, "organisation", OrgSettings(), NOW)
 
 
 def a_human(number: int = 2, **changed: object) -> Human:
@@ -73,6 +77,7 @@ def a_connection(connection_id: str = "conn-1", **changed: object) -> RemoteConn
 class People:
     """A directory that a test changes by hand."""
 
+    orgs: dict[str, Org] = field(default_factory=lambda: {ORG: an_org()})
     humans: dict[str, Human] = field(default_factory=dict)
     agents: dict[str, Agent] = field(default_factory=dict)
     apps: dict[str, PlatformApp] = field(default_factory=dict)
@@ -87,6 +92,9 @@ class People:
         credential = Credential(str(UUID(int=99)), agent.org_id, "Bridge", agent.id, "bridge", hashed, NOW, None)
         self.credentials[credential.id] = credential
         return secret, credential
+
+    def human_with_email(self, email: str) -> Human | None:
+        return next((human for human in self.humans.values() if human.email == email), None)
 
     def credential_with_hash(self, secret_hash: str) -> Credential | None:
         return next((c for c in self.credentials.values() if c.secret_hash == secret_hash), None)

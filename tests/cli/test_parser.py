@@ -49,6 +49,8 @@ WITHOUT_COMMAND = {
     "session.claim": "for the page that a platform sends a person to",
     "session.end": "commands hold a key and no token; `key revoke` ends that",
     "me.read": "`login` asks it",
+    "resource.metadata": PROGRAMS,
+    "resource.mcp_metadata": PROGRAMS,
     "me.reauth_begin": "the two methods are in the help of `--confirm`",
     "me.change_password": "a password does not belong on a command line",
     "approval.request_alias": OLDER,

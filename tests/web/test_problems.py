@@ -11,6 +11,7 @@ from gateway.errors import (
     Forbidden,
     GatewayError,
     Invalid,
+    InvalidToken,
     NotFound,
     StepUpRequired,
     TooLarge,
@@ -44,6 +45,16 @@ from gateway.web.problems import Broken, WrongMethod, problem
                 "detail": "the credential is missing, unknown, expired or revoked",
             },
             ((b"www-authenticate", b"Bearer"),),
+        ),
+        (
+            InvalidToken("the token has expired"),
+            {
+                "type": "urn:peergate:problem:unauthenticated",
+                "title": "unauthenticated",
+                "status": 401,
+                "detail": "the credential is missing, unknown, expired or revoked",
+            },
+            ((b"www-authenticate", b'Bearer error="invalid_token", error_description="the token has expired"'),),
         ),
         (
             Forbidden("no policy permits this", decision_id="d", next_step="ask a human"),
