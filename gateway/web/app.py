@@ -6,6 +6,8 @@ import logging
 import re
 import traceback
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Protocol
 
 from starlette.types import Message, Receive, Scope, Send
 
@@ -30,11 +32,27 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _log = logging.getLogger("gateway.web")
 
 
-class Application:
-    """An ASGI application. `routes` is everything it answers."""
+class Mount(Protocol):
+    """Another surface over the same operations, which has one path of the server to itself and a dialect of its own."""
 
-    def __init__(self, services: Services, operations: Sequence[Operation]) -> None:
+    path: bytes
+
+    async def answer(self, request_id: str, scope: Scope, receive: Receive) -> Answer:
+        """Answer a request, or raise the `GatewayError` that refuses it."""
+
+    def refusal(self, error: GatewayError) -> Answer:
+        """The answer that an error is."""
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """What has to be entered while it answers."""
+
+
+class Application:
+    """An ASGI application. `routes` and `mounts` are everything it answers."""
+
+    def __init__(self, services: Services, operations: Sequence[Operation], mounts: Sequence[Mount] = ()) -> None:
         self.services = services
+        self.mounts = {mount.path: mount for mount in mounts}
         self._router = Router((*OWN, *operations))
         self._under_way = 0
 
@@ -49,7 +67,7 @@ class Application:
             case "http":
                 await self._http(scope, receive, send)
             case "lifespan":
-                await _lifespan(receive, send)
+                await self._lifespan(receive, send)
             case _:
                 await send({"type": "websocket.close", "code": 1000})
 
@@ -69,16 +87,19 @@ class Application:
         try:
             if self._under_way > CONCURRENT_REQUESTS:
                 raise Unavailable("too many requests are under way; try again")
+            mount = self.mounts.get(raw_path(scope))
+            if mount is not None:
+                return await mount.answer(request_id, scope, receive)
             route, parameters = self._route(scope)
             reply = await respond(self.services, route, parameters, request_id, scope, receive)
             return answer(reply.status, reply.body, reply.headers, reply.text)
         except GatewayError as refused:
-            return _refusal(scope, refused)
+            return self._refusal(scope, refused)
         except Gone:
             raise
         except Exception as fault:  # the last place where a fault of ours can become an answer instead of a broken connection
             report_fault(request_id, fault)
-            return _refusal(scope, Broken())
+            return self._refusal(scope, Broken())
 
     def _route(self, scope: Scope) -> tuple[Route, tuple[str, ...]]:
         found = self._router.find(raw_path(scope))
@@ -90,24 +111,39 @@ class Application:
             raise WrongMethod(scope["method"], tuple(sorted(methods)))
         return route, parameters
 
+    def _refusal(self, scope: Scope, error: GatewayError) -> Answer:
+        path = raw_path(scope)
+        mount = self.mounts.get(path)
+        if mount is not None:
+            return mount.refusal(error)
+        return arp.refusal(error) if arp.speaks(path) else problem(error)
 
-def create_app(services: Services, operations: Sequence[Operation]) -> Application:
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        """Only what is mounted is opened and closed here: whoever made the services owns them."""
+        while (await receive())["type"] != "lifespan.startup":
+            pass
+        async with AsyncExitStack() as running:
+            for mount in self.mounts.values():
+                await running.enter_async_context(mount.running())
+            await send({"type": "lifespan.startup.complete"})
+            while (await receive())["type"] != "lifespan.shutdown":
+                pass
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def create_app(services: Services, operations: Sequence[Operation], mounts: Sequence[Mount] = ()) -> Application:
     """The application over wired services.
 
     Raises:
         ValueError: two operations answer the same method and path.
     """
-    return Application(services, operations)
+    return Application(services, operations, mounts)
 
 
 def report_fault(request_id: str, fault: Exception) -> None:
     """One record in the server's own log: where it happened and what kind it is, without a message, which may hold content."""
     frames = "".join(traceback.format_tb(fault.__traceback__))
     _log.error("request %s failed with %s\n%s", request_id, type(fault).__name__, frames)
-
-
-def _refusal(scope: Scope, error: GatewayError) -> Answer:
-    return arp.refusal(error) if arp.speaks(raw_path(scope)) else problem(error)
 
 
 class _Reading:
@@ -134,10 +170,3 @@ def _request_id(scope: Scope) -> str:
     """The request's id: the one sent where it is safe to show and to log, else a new one."""
     sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
     return sent.decode("ascii") if _REQUEST_ID.fullmatch(sent) else new_id()
-
-
-async def _lifespan(receive: Receive, send: Send) -> None:
-    """Nothing is opened or closed here: whoever made the services owns them."""
-    while (await receive())["type"] == "lifespan.startup":
-        await send({"type": "lifespan.startup.complete"})
-    await send({"type": "lifespan.shutdown.complete"})

@@ -38,7 +38,12 @@ class Broken(GatewayError):
 
 
 def problem(error: GatewayError) -> Answer:
-    """The answer that an error is.
+    """The answer that an error is."""
+    return answer(error.status, problem_details(error), problem_headers(error))
+
+
+def problem_details(error: GatewayError) -> dict[str, object]:
+    """What the caller is told of an error.
 
     INVARIANT: nothing in it depends on the request id or on the clock, so that two refusals for one reason are equal.
     """
@@ -55,7 +60,7 @@ def problem(error: GatewayError) -> Answer:
         body["decision_id"] = decision_id
     if error.next_step is not None:
         body["next"] = error.next_step
-    return answer(error.status, body, problem_headers(error))
+    return body
 
 
 def problem_headers(error: GatewayError) -> dict[str, str]:
