@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from gateway.cli import client
-from gateway.cli.exits import DONE
+from gateway.cli.exits import DONE, USAGE, CommandError
 from gateway.cli.output import print_json
 from gateway.mcp.stdio import Bridge
 
@@ -37,6 +37,8 @@ def add_command(commands: Any) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     connection = client.find_connection(given.with_url, None, None)
+    if not connection.key.isascii():
+        raise CommandError("a key is of ASCII characters", USAGE)
     Bridge(str(connection.url), connection.key).run(sys.stdin.buffer, sys.stdout.buffer)
     return DONE
 
