@@ -32,6 +32,7 @@ LOCAL = {
     "policy prove",
     "policy changes",
     "evidence",
+    "mcp config",
     *(f"policy {verb}" for verb in "validate fmt new test mutate matrix show explain plan index diff export".split()),
 }
 PROGRAMS = "for programs that hold a key: the command line shows it as it is"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 
@@ -150,6 +151,19 @@ def test_a_request_for_a_stream_is_answered_without_one(gateway: Served, agent: 
         accept="application/json, text/event-stream",
     )
     assert (made.status_code, made.json()["error"]["code"]) == (404, -32601)
+
+
+def test_a_key_that_ends_while_the_body_arrives_is_good_for_nothing(gateway: Served) -> None:
+    mortal = gateway.agent()
+
+    def slowly() -> Iterator[bytes]:
+        yield LIST[:20]
+        assert gateway.owner.post(f"/v1/agents/{mortal.id}/rotate-key").status_code == 200
+        yield LIST[20:]
+
+    asked = {"authorization": f"Bearer {mortal.key}", "content-type": "application/json", "accept": "application/json"}
+    made = gateway.http.request("POST", "/mcp", content=slowly(), headers=asked)  # type: ignore[arg-type]  # a client of HTTP
+    assert (made.status_code, made.json()["detail"]) == (401, SAME)
 
 
 def test_every_answer_is_kept_by_nobody(gateway: Served, agent: Client) -> None:
