@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable
@@ -114,6 +115,7 @@ def test_no_log_line_holds_a_key_or_what_was_said(
     gateway: Served, agent: Client, ids: dict[str, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = "canary-77"
+    notification = json.dumps({"jsonrpc": "2.0", "method": said}).encode()
     caplog.set_level(logging.DEBUG)
     calls: list[Callable[[], object]] = [
         lambda: gateway.call(agent, "remember", {"text": said}),
@@ -122,6 +124,7 @@ def test_no_log_line_holds_a_key_or_what_was_said(
         lambda: gateway.post(agent.key, "tools/call", {"name": {"a": said}, "arguments": {}}),
         lambda: gateway.post(agent.key, said, {said: said}),
         lambda: gateway.send(agent.key, said.encode()),
+        lambda: gateway.send(agent.key, notification, mcp_protocol_version="2026-07-28"),
         lambda: gateway.send(f"ocv_{said}", b"{}"),
         lambda: gateway.send(agent.key, b"{}", mcp_session_id=said, host=said, origin=said),
     ]
