@@ -95,7 +95,7 @@ class Gateway:
     def _open(self, data: Path, **settings: Any) -> None:
         self.clock = Clock()
         self.services: Services = open_services(
-            Settings(data=data, rate_limit=0, **settings),
+            Settings(data=data, **{"rate_limit": 0, **settings}),
             now=self.clock,
             bundle=None if "policies" in settings else shipped_bundle(),
         )

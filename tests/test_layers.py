@@ -25,7 +25,9 @@ def test_the_layers_hold() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(("driver", "room"), [("cedarpy", "gateway/policy/"), ("duckdb", "gateway/store/")])
+@pytest.mark.parametrize(
+    ("driver", "room"), [("cedarpy", "gateway/policy/"), ("duckdb", "gateway/store/"), ("mcp", "gateway/mcp/")]
+)
 def test_a_driver_is_spoken_to_in_one_room_only(driver: str, room: str) -> None:
     users = {file for file, tree in TREES.items() if driver in _imported(tree)}
     assert users

@@ -55,12 +55,17 @@ def find_connection(url: str | None, key: str | None, data: str | None) -> Conne
         CommandError: no key, or neither a URL nor a data directory.
     """
     stored = _stored_login()
-    named = url or os.environ.get("PEERGATE_URL")
-    address = None if data else checked_url(named or stored.get("url") or "")
+    address = None if data else checked_url(find_url(url) or "")
     key = key or os.environ.get("PEERGATE_KEY") or (stored.get("key") if data or address == stored.get("url") else None)
     if not key:
         raise CommandError(f"no key for {address or data}: set PEERGATE_KEY, or run `peergate login`", USAGE)
     return Connection(key, address, Path(data) if data else None)
+
+
+def find_url(url: str | None) -> str | None:
+    """The gateway's address from a flag, then `PEERGATE_URL`, then what `peergate login` stored."""
+    named = url or os.environ.get("PEERGATE_URL") or _stored_login().get("url")
+    return checked_url(named) if named else None
 
 
 def checked_url(url: str) -> str:

@@ -18,6 +18,7 @@ from gateway.cli.exits import DONE
 from gateway.cli.opening import find_settings, opened
 from gateway.cli.output import bold, print_fields
 from gateway.cli.sample import ORG, OTHER_ORG, REFUND, Person, Sample, make_sample
+from gateway.cli.surfaces import whole_app
 from gateway.operations.call import Services
 from gateway.operations.sweeps import sweeps
 from gateway.web.app import create_app
@@ -51,7 +52,7 @@ def _run(given: argparse.Namespace) -> int:
                 else:
                     _explain(url, sample, f"{data}{'' if given.data else ' (temporary: gone when this ends)'}")
 
-            serve(create_app(services, wiring.OPERATIONS), services, ready=ready, sweeps=sweeps(services))
+            serve(whole_app(services), services, ready=ready, sweeps=sweeps(services))
     return DONE
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 from gateway import limits, wiring
 from gateway.authn.emails import normal_email
-from gateway.cli import bench, client, demo, doctor, tour
+from gateway.cli import bench, client, demo, doctor, mcp, tour
 from gateway.cli.exits import DONE, FINDING, USAGE, CommandError
 from gateway.cli.opening import find_settings, opened, refusals
 from gateway.cli.output import bold, print_fields, print_json, progress
+from gateway.cli.surfaces import whole_app
 from gateway.operations import administration
 from gateway.operations.fields import Fields
 from gateway.operations.sweeps import sweeps
-from gateway.web.app import create_app
 from gateway.web.server import serve
 
 SERVE_FLAGS = ("data", "host", "port", "policies", "audit", "rate_limit", "workers")
@@ -53,6 +53,7 @@ def add_commands(commands: Any) -> None:
     )
     login.add_argument("url", help="the gateway's address")
     login.set_defaults(run=_login)
+    mcp.add_command(commands)
     doctor.add_command(commands)
     bench.add_command(commands)
 
@@ -119,7 +120,7 @@ def _serve(given: argparse.Namespace) -> int:
             sentence = f"{bold('serving')} {settings.data} on {url} (audit {settings.audit}); Ctrl-C stops"
             print(json.dumps({"url": url}) if given.json else sentence, flush=True)
 
-        serve(create_app(services, wiring.OPERATIONS), services, ready=ready, sweeps=sweeps(services))
+        serve(whole_app(services), services, ready=ready, sweeps=sweeps(services))
     return DONE
 
 

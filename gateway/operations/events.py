@@ -15,7 +15,8 @@ from gateway.operations.fields import Fields
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.store import events
 from gateway.store.canonical import canonical
-from gateway.store.events import EVENT_TYPES, Judgement, PostedEvent
+from gateway.store.events import EVENT_TYPES as EVENT_TYPES  # where a surface looks for it
+from gateway.store.events import Judgement, PostedEvent
 
 _CHOSEN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 

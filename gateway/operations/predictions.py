@@ -26,7 +26,7 @@ _NO_BUCKET = Bucket("no.action", "none", "none", "none")
 _OTHER_REASON = "rule_requires_approval"
 
 NEXT = {
-    "agent": "ask a human: POST /v1/approvals/request",
+    "agent": "ask a human with request_approval (POST /v1/approvals/request)",
     "human": "name an `agent_id` to ask what that agent may do by itself",
 }
 

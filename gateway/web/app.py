@@ -6,6 +6,8 @@ import logging
 import re
 import traceback
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Protocol
 
 from starlette.types import Message, Receive, Scope, Send
 
@@ -31,11 +33,27 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _log = logging.getLogger("gateway.web")
 
 
-class Application:
-    """An ASGI application. `routes` is everything it answers."""
+class Mount(Protocol):
+    """Another surface over the same operations, which has one path of the server to itself and a dialect of its own."""
 
-    def __init__(self, services: Services, operations: Sequence[Operation]) -> None:
+    path: bytes
+
+    async def answer(self, request_id: str, scope: Scope, receive: Receive) -> Answer:
+        """Answer a request, or raise the `GatewayError` that refuses it."""
+
+    def refusal(self, error: GatewayError) -> Answer:
+        """The answer that an error is."""
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """What has to be entered while it answers."""
+
+
+class Application:
+    """An ASGI application. `routes` and `mounts` are everything it answers."""
+
+    def __init__(self, services: Services, operations: Sequence[Operation], mounts: Sequence[Mount] = ()) -> None:
         self.services = services
+        self.mounts = {mount.path: mount for mount in mounts}
         self._router = Router((*OWN, *operations))
         self._under_way = 0
 
@@ -50,7 +68,7 @@ class Application:
             case "http":
                 await self._http(scope, receive, send)
             case "lifespan":
-                await _lifespan(receive, send)
+                await self._lifespan(receive, send)
             case _:
                 await send({"type": "websocket.close", "code": 1000})
 
@@ -70,6 +88,9 @@ class Application:
         try:
             if self._under_way > CONCURRENT_REQUESTS:
                 raise Unavailable("too many requests are under way; try again")
+            mount = self.mounts.get(raw_path(scope))
+            if mount is not None:
+                return await mount.answer(request_id, scope, receive)
             route, parameters = self._route(scope)
             reply = await respond(self.services, route, parameters, request_id, scope, receive)
             return answer(reply.status, reply.body, reply.headers, reply.text)
@@ -92,17 +113,32 @@ class Application:
         return route, parameters
 
     def _refusal(self, scope: Scope, error: GatewayError) -> Answer:
+        path = raw_path(scope)
+        if (mount := self.mounts.get(path)) is not None:
+            return mount.refusal(error)
         metadata = metadata_url(self.services.settings)
-        return arp.refusal(error, metadata) if arp.speaks(raw_path(scope)) else problem(error, metadata)
+        return arp.refusal(error, metadata) if arp.speaks(path) else problem(error, metadata)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        """Only what is mounted is opened and closed here: whoever made the services owns them."""
+        while (await receive())["type"] != "lifespan.startup":
+            pass
+        async with AsyncExitStack() as running:
+            for mount in self.mounts.values():
+                await running.enter_async_context(mount.running())
+            await send({"type": "lifespan.startup.complete"})
+            while (await receive())["type"] != "lifespan.shutdown":
+                pass
+        await send({"type": "lifespan.shutdown.complete"})
 
 
-def create_app(services: Services, operations: Sequence[Operation]) -> Application:
+def create_app(services: Services, operations: Sequence[Operation], mounts: Sequence[Mount] = ()) -> Application:
     """The application over wired services.
 
     Raises:
         ValueError: two operations answer the same method and path.
     """
-    return Application(services, operations)
+    return Application(services, operations, mounts)
 
 
 def report_fault(request_id: str, fault: Exception) -> None:
@@ -135,10 +171,3 @@ def _request_id(scope: Scope) -> str:
     """The request's id: the one sent where it is safe to show and to log, else a new one."""
     sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
     return sent.decode("ascii") if _REQUEST_ID.fullmatch(sent) else new_id()
-
-
-async def _lifespan(receive: Receive, send: Send) -> None:
-    """Nothing is opened or closed here: whoever made the services owns them."""
-    while (await receive())["type"] == "lifespan.startup":
-        await send({"type": "lifespan.startup.complete"})
-    await send({"type": "lifespan.shutdown.complete"})

@@ -39,7 +39,12 @@ class Broken(GatewayError):
 
 
 def problem(error: GatewayError, metadata: str | None = None) -> Answer:
-    """The answer that an error is; `metadata` is where a client that lacks a token reads who issues them.
+    """The answer that an error is; `metadata` is where a client that lacks a token reads who issues them."""
+    return answer(error.status, problem_details(error), problem_headers(error, metadata))
+
+
+def problem_details(error: GatewayError) -> dict[str, object]:
+    """What the caller is told of an error.
 
     INVARIANT: nothing in it depends on the request id or on the clock, so that two refusals for one reason are equal.
     """
@@ -56,7 +61,7 @@ def problem(error: GatewayError, metadata: str | None = None) -> Answer:
         body["decision_id"] = decision_id
     if error.next_step is not None:
         body["next"] = error.next_step
-    return answer(error.status, body, problem_headers(error, metadata))
+    return body
 
 
 def problem_headers(error: GatewayError, metadata: str | None = None) -> dict[str, str]:

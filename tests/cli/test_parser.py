@@ -33,6 +33,7 @@ LOCAL = {
     "policy prove",
     "policy changes",
     "evidence",
+    "mcp config",
     *(f"policy {verb}" for verb in "validate fmt new copy test mutate matrix show explain plan index diff export".split()),
 }
 PROGRAMS = "for programs that hold a key: the command line shows it as it is"

@@ -53,7 +53,7 @@ def test_the_whole_answer(gateway: Gateway) -> None:
         "reasoning": "All comparable requests were approved so far (6).",
         "suggest_auto": False,
         "blocked_reason": "no_matching_rule",
-        "next": "ask a human: POST /v1/approvals/request",
+        "next": "ask a human with request_approval (POST /v1/approvals/request)",
         "understood": {
             "action_type": "refund.create",
             "amount_usd": "5",

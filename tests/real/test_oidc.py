@@ -45,6 +45,13 @@ def test_people_and_agents_come_with_tokens_of_the_issuer(tmp_path: Path) -> Non
                 'Bearer error="invalid_token", error_description="the token has expired", '
                 f'resource_metadata="{GATE}/.well-known/oauth-protected-resource"'
             )
+            listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+            accept = {"Accept": "application/json, text/event-stream"}
+            listed = world.http(token(agent=agent.id)).post("/mcp", json=listing, headers=accept)
+            assert "get_peer_context" in {tool["name"] for tool in done(listed, 200)["result"]["tools"]}
+            unknown = httpx.post(f"{server.url}/mcp", json=listing, headers=accept)
+            resource = f'resource_metadata="{GATE}/.well-known/oauth-protected-resource/mcp"'
+            assert (unknown.status_code, unknown.headers["www-authenticate"]) == (401, f"Bearer {resource}")
             assert issuer.asked == ["/keys"]
             world.close()
             assert (server.stop(), server.errors()) == (0, "")
