@@ -29,13 +29,15 @@ class Settings:
     documents advertise. `embedding` is what makes vectors of texts: nothing (`off`), the model of the extra (`local`) or an
     OpenAI-compatible endpoint (`http`); None is `local` where the extra is installed. `embedding_url` is what `/embeddings`
     is added to, and the key for it is in a file, never in a setting. With `reload = watch`, policies that change on the disk
-    are loaded again by themselves.
+    are loaded again by themselves. `store` is a directory of Cedar policies, a schema and entities that AuthZEN clients ask
+    instead of our own store.
     """
 
     data: Path
     host: str = "127.0.0.1"
     port: int = 8787
     policies: Path | None = None
+    store: Path | None = None
     reload: Literal["off", "watch"] = "off"
     audit: Literal["durable", "relaxed"] = "durable"
     rate_limit: int = 6000
@@ -57,15 +59,15 @@ class Settings:
             raise ConfigError(f"`port` must be from 0 to 65535, got `{self.port}`")
         if self.rate_limit < 0:
             raise ConfigError(f"`rate_limit` must be 0 or more, got `{self.rate_limit}`")
-        if self.public_url is not None and not re.match(r"https://[^/\s]", self.public_url):
-            raise ConfigError(f"`public_url` must be an https address, got `{self.public_url}`")
+        if self.public_url is not None and not re.fullmatch(r"https://[^/\s?#]+(/[^\s?#]*)?", self.public_url):
+            raise ConfigError(f"`public_url` must be an https address without a query, got `{self.public_url}`")
         if self.embedding not in (None, "off", "local", "http"):
             raise ConfigError(f"`embedding` must be off, local or http, got `{self.embedding}`")
         if self.embedding_url is not None and not _PRIVATE_URL.fullmatch(self.embedding_url):
             raise ConfigError(f"`embedding_url` must be an https address, or one of this machine, got `{self.embedding_url}`")
 
 
-_PATHS = frozenset({"data", "policies", "embedding_key_file"})
+_PATHS = frozenset({"data", "policies", "store", "embedding_key_file"})
 _NUMBERS = frozenset({"port", "rate_limit", "workers"})
 
 

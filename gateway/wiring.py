@@ -27,6 +27,7 @@ from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.cases import load_cases
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import Engines
+from gateway.policy.foreign.loading import load as load_foreign
 from gateway.policy.guardrails import REQUIRED, check_guardrails
 from gateway.store import installation
 from gateway.store.db import Database
@@ -115,9 +116,11 @@ def open_services(
         PolicyError: the policies do not load, with every finding.
         KeyFileError: the signing keys are missing or readable by others.
         ConfigError: the embedder that the settings ask for cannot be had.
+        PolicyError: the store to be served beside our own does not load.
     """
     bundle, started = bundle or load_bundle(settings), now()
     embedder = find_embedder(settings)
+    foreign = load_foreign(settings.store) if settings.store is not None else None
     signer = Signer.load(settings.data)
     database = Database.open(settings.data, accept_missing_mark=accept_missing_mark)
     with ExitStack() as opened:
@@ -149,6 +152,7 @@ def open_services(
             policies_at=_policies_at(settings),
             load_policies=lambda: (load_bundle(settings), load_cases(_policies_at(settings))),
             embedder=embedder,
+            foreign=foreign,
         )
         opened.pop_all()
         return services

@@ -48,7 +48,9 @@ def build(bundle: Bundle, entities: Iterable[Entity], *, salt: bytes, base: Slic
         if spelled.setdefault(entity.uid, json_) != json_:
             raise SliceError(f"two different entities are `{entity.uid}`")
     text = canonical([spelled[uid] for uid in sorted(spelled)])
-    return _slice(bundle, parse(bundle, text, base.handle if base is not None else None), text, frozenset(spelled), seen, salt, base)
+    return _slice(
+        bundle, parse(bundle, text, base.handle if base is not None else None), text, frozenset(spelled), seen, salt, base
+    )
 
 
 def from_json(bundle: Bundle, entities: Sequence[object], *, salt: bytes) -> Slice:

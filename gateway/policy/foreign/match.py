@@ -73,9 +73,9 @@ def _is(condition: Condition, value: Any, row: Row) -> bool:
         case HoldsAny(values=values):
             return not frozenset(values).isdisjoint(value)
         case HoldsAll(values=values):
-            return frozenset(values) <= value
+            return bool(frozenset(values) <= value)
         case HeldBy(values=values):
-            return frozenset(values) >= value
+            return bool(frozenset(values) >= value)
         case Empty():
             return not value
     raise TypeError(f"{type(condition).__name__} is no condition on one attribute")
