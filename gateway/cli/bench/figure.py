@@ -10,7 +10,7 @@ from typing import Literal
 FEWEST_ROUNDS = 5
 QUICK_PART = 50
 
-Unit = Literal["x", "ms", "s", "MB", "records", "rows/s", "pages"]
+Unit = Literal["x", "ms", "s", "MB", "records", "rows/s", "pages", "us", "decisions"]
 Clients = Literal["own", "wrk"]
 
 

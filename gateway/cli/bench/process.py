@@ -52,10 +52,10 @@ class Server:
 
 
 @contextmanager
-def gateway_on(data: Path, *, audit: str = "durable") -> Iterator[Server]:
+def gateway_on(data: Path, *, audit: str = "durable", store: Path | None = None) -> Iterator[Server]:
     """`peergate serve` on a data directory that exists, without a rate limit; stopped at the end."""
     command = ["gateway.cli.main", "serve", "--data", str(data), "--port", "0", "--audit", audit, "--rate-limit", "0", "--json"]
-    with listening(command) as server:
+    with listening([*command, *(["--store", str(store)] if store is not None else [])]) as server:
         yield server
 
 

@@ -20,18 +20,21 @@ from gateway.policy.value import ValueRefused, canonical, named, refuse_unknown
 ENTITIES = "entities.json"
 #: What is read into memory whole.
 MAX_BYTES = 64 * 1024 * 1024
-NOTHING: Mapping[str, object] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One entity: its attributes and tags in Cedar's JSON, all that it is in, what policies could reach from it, and its text."""
+    """One entity: its attributes in Cedar's JSON, all that it is in, and what policies could reach from it.
+
+    `text` is all of it as JSON, `members` and `tail` the parts of that.
+    """
 
     uid: EntityUid
     attrs: Mapping[str, object]
-    tags: Mapping[str, object]
     above: frozenset[EntityUid]
     reached: frozenset[EntityUid]
+    members: Mapping[str, str] = field(repr=False)
+    tail: str = field(repr=False)
     text: str = field(repr=False)
 
 
@@ -42,8 +45,13 @@ class StoredEntities:
     handle: cedarpy.Entities = field(repr=False)
     by_uid: Mapping[EntityUid, Stored] = field(repr=False)
     ids: Mapping[str, tuple[str, ...]] = field(repr=False)
+    known: Mapping[str, frozenset[str]] = field(repr=False)
     hash: str
     _below: dict[tuple[str, EntityUid], tuple[EntityUid, ...]] = field(default_factory=dict, repr=False)
+
+    def has(self, type_: str, id_: str) -> bool:
+        """Whether an entity is stored."""
+        return id_ in self.known.get(type_, ())
 
     def reach(self, roots: Iterable[EntityUid], made: Collection[EntityUid]) -> list[str]:
         """Returns the texts of the stored entities that a policy could come to from `roots`, but those that are `made` anew."""
@@ -89,23 +97,42 @@ def load(bundle: Bundle, text: str, reads: Reads) -> StoredEntities:
     for uid in sorted(by_uid):
         ids[uid.type].append(uid.id)
     whole = slices.digest(stored.text for _, stored in sorted(by_uid.items()))
-    return StoredEntities(handle, by_uid, {type_: tuple(found) for type_, found in ids.items()}, whole)
+    ordered = {type_: tuple(found) for type_, found in ids.items()}
+    return StoredEntities(handle, by_uid, ordered, {type_: frozenset(found) for type_, found in ids.items()}, whole)
 
 
-def entity_text(uid: EntityUid, attrs: Mapping[str, object], tags: Mapping[str, object], above: Iterable[EntityUid]) -> str:
-    """Returns an entity as Cedar's JSON."""
+def made_text(uid: EntityUid, stored: Stored | None, attrs: Mapping[str, object]) -> str:
+    """Returns an entity in Cedar's JSON as it is with some attributes, over those that are stored of it, if it is."""
+    given = {name: _member(name, value) for name, value in attrs.items()}
+    if stored is None:
+        return _text(uid, given, _tail({}, ()))
+    return _text(uid, {**stored.members, **given}, stored.tail)
+
+
+def _text(uid: EntityUid, members: Mapping[str, str], tail: str) -> str:
+    named = f'{{"type":{json.dumps(uid.type)},"id":{json.dumps(uid.id)}}}'
+    return f'{{"uid":{named},"attrs":{{{",".join(members.values())}}}{tail}}}'
+
+
+def _member(name: str, value: object) -> str:
+    return f"{json.dumps(name)}:{json.dumps(value)}"
+
+
+def _tail(tags: Mapping[str, object], above: Iterable[EntityUid]) -> str:
     parents = [{"type": parent.type, "id": parent.id} for parent in above]
-    return json.dumps({"uid": {"type": uid.type, "id": uid.id}, "attrs": attrs, "parents": parents, "tags": tags})
+    return f',"parents":{json.dumps(parents)},"tags":{json.dumps(tags)}'
 
 
 def _stored(entity: Mapping[str, Any], reads: Reads) -> Stored:
     """An entity as Cedar writes it: everything that is named is marked as an entity, and its parents are all that it is in."""
     uid = EntityUid(**entity["uid"])
-    attrs, tags = entity["attrs"], entity.get("tags", NOTHING)
+    attrs, tags = entity["attrs"], entity.get("tags", {})
     above = frozenset(EntityUid(**parent) for parent in entity["parents"])
     followed = [value for name, value in attrs.items() if name in reads.attributes]
     reached = above.union(named(followed), named(list(tags.values())) if reads.tags else ())
-    return Stored(uid, attrs, tags, above, reached, entity_text(uid, attrs, tags, sorted(above)))
+    members = {name: _member(name, value) for name, value in attrs.items()}
+    tail = _tail(tags, sorted(above))
+    return Stored(uid, attrs, above, reached, members, tail, _text(uid, members, tail))
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:

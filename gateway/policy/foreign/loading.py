@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gateway.policy.bundle import SCHEMA, Bundle
+from gateway.policy.engine import ENUMERATED
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.foreign import entities, schema
 from gateway.policy.foreign.entities import ENTITIES, MAX_BYTES
+from gateway.policy.foreign.overlay import Overlays
 from gateway.policy.foreign.schema import ForeignSchema
 from gateway.policy.foreign.store import ForeignStore, hash_of
 from gateway.policy.reading import reads
-from gateway.policy.value import uid_json
 
 ALIASES = "authzen.toml"
 POLICIES = "policies"
@@ -30,8 +31,9 @@ def load(directory: Path) -> ForeignStore:
     stored = entities.load(bundle, _text(directory / ENTITIES), read)
     path = directory / ALIASES
     aliases = _aliases(_text(path), said) if path.is_file() else {}
-    actions = {name: uid_json(uid) for name, uid in bundle.action_uids.items()}
-    return ForeignStore(bundle, said, stored, aliases, read, hash_of(bundle, stored, aliases), actions)
+    enumerated = ENUMERATED.search(str(bundle.schema)) is not None
+    overlays = Overlays(bundle, said, stored, read)
+    return ForeignStore(bundle, said, stored, aliases, overlays, hash_of(bundle, stored, aliases), enumerated)
 
 
 def _aliases(text: str, said: ForeignSchema) -> Mapping[str, str]:

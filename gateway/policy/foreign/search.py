@@ -82,8 +82,8 @@ def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> fr
     if isinstance(prepared, Ruled) or prepared.entities is not None:
         return None
     (action, _, type_), bundle = prepared.kind, store.bundle
-    policies = store.policies(prepared.kind)
-    if policies is None or type_ not in bundle.vocabulary.entities:
+    shape = store.shape(prepared.kind)
+    if isinstance(shape, Ruled) or type_ not in bundle.vocabulary.entities:
         return None
     reader = StoredReader(bundle.vocabulary, type_, store.entities.above, t.ERRS, store.entities.below)
     plan = planning.plan(
@@ -91,7 +91,7 @@ def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> fr
         store.uid_of(asked.subject),
         action,
         prepared.request["context"],
-        policies,
+        shape.policies,
         store.entities.handle,
         resource=type_,
         reason=_unsaid,

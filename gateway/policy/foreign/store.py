@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,19 +15,15 @@ from gateway.model.entity import EntityUid
 from gateway.policy import partition
 from gateway.policy import slice as slices
 from gateway.policy.bundle import Bundle
-from gateway.policy.foreign.entities import StoredEntities, entity_text
+from gateway.policy.foreign.entities import StoredEntities
+from gateway.policy.foreign.overlay import Overlays
 from gateway.policy.foreign.schema import ForeignSchema
 from gateway.policy.foreign.values import Incomplete, Reading, missing_of
 from gateway.policy.panic import unless_it_panics
 from gateway.policy.prove.schema import RecordOf
-from gateway.policy.reading import Reads
 from gateway.policy.value import canonical, uid_json
 
 Kind = tuple[str, str, str]
-#: What is made for one request, and everything that is named in it.
-Base = tuple[frozenset[EntityUid], frozenset[EntityUid]]
-#: What requests are laid over, kept for those that were made last; one is some tens of kilobytes.
-BASES = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +37,23 @@ class Ruled:
 
 INVALID = Ruled(False, DenyKind.INVALID_REQUEST)
 FAILED = Ruled(False, DenyKind.EVALUATION_ERROR)
+NO_CONTEXT: Mapping[str, object] = {}
 UNMENTIONED = Ruled(False, DenyKind.NOT_PERMITTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What questions of one kind have in common: the action, its context, and the policies that could match.
+
+    `asks` says whether the context has members that have to be sent; `whole` whether a subject, and a resource, has
+    attributes that have to be there, so that one that is not stored cannot be made of nothing.
+    """
+
+    action: Mapping[str, str]
+    context: RecordOf
+    asks: bool
+    whole: tuple[bool, bool]
+    policies: cedarpy.PolicySet
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +76,11 @@ class ForeignStore:
     schema: ForeignSchema = field(repr=False)
     entities: StoredEntities = field(repr=False)
     aliases: Mapping[str, str]
-    reads: Reads = field(repr=False)
+    overlays: Overlays = field(repr=False)
     hash: str
-    actions: Mapping[str, Mapping[str, str]] = field(repr=False)
-    sets: dict[Kind, cedarpy.PolicySet | None] = field(default_factory=dict, repr=False)
-    bases: OrderedDict[Base, cedarpy.Entities] = field(default_factory=OrderedDict, repr=False)
+    enumerated: bool
+    shapes: dict[Kind, Shape | Ruled] = field(default_factory=dict, repr=False)
+    valid: set[Kind] = field(default_factory=set, repr=False)
 
     def decide(self, asked: Asked) -> Ruled:
         """Returns what the store says of one question; raises `Unusable` for a value that it cannot take."""
@@ -80,21 +91,20 @@ class ForeignStore:
 
     def decide_all(self, asked: Sequence[Asked]) -> list[Ruled | Unusable]:
         """Returns what the store says of each question, in their order; none depends on another."""
-        answers: list[Ruled | Unusable] = []
-        together: dict[Kind, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+        answers: list[Ruled | Unusable] = [FAILED] * len(asked)
+        together: dict[Kind, list[tuple[int, dict[str, Any]]]] = {}
         for at, one in enumerate(asked):
             try:
                 prepared = self.prepare(one)
             except Unusable as unusable:
-                answers.append(unusable)
+                answers[at] = unusable
                 continue
             if isinstance(prepared, Ruled):
-                answers.append(prepared)
+                answers[at] = prepared
             elif prepared.entities is None:
-                answers.append(FAILED)
-                together[prepared.kind].append((at, prepared.request))
+                together.setdefault(prepared.kind, []).append((at, prepared.request))
             else:
-                answers += self._ask(prepared.kind, [prepared.request], prepared.entities)
+                [answers[at]] = self._ask(prepared.kind, [prepared.request], prepared.entities)
         for kind, alike in together.items():
             ruled = self._ask(kind, [request for _, request in alike], self.entities.handle)
             for (at, _), one_ruled in zip(alike, ruled, strict=True):
@@ -109,55 +119,57 @@ class ForeignStore:
         """Returns the entity that is named."""
         return EntityUid(self.type_of(named), named.id)
 
-    def policies(self, kind: Kind) -> cedarpy.PolicySet | None:
-        """Returns the policies that could match an action between two types to which it applies; None when there is none."""
-        if kind not in self.sets:
-            action, principal, resource = kind
-            made = partition.between(self.bundle.trees, self.bundle.members, (action,), principal, resource)
-            self.sets[kind] = made if len(made) else None
-        return self.sets[kind]
-
     def prepare(self, asked: Asked) -> Prepared | Ruled:
         """Returns what to ask Cedar, or the verdict when there is nothing to ask; raises `Unusable`.
 
         INVARIANT: Cedar is asked about entities that are stored, or that can be made of what was sent: over one that is
         missing it skips forbids, in part without an error.
         """
-        subject, resource = self.uid_of(asked.subject), self.uid_of(asked.resource)
-        shape = self.schema.actions.get(asked.action)
-        if shape is None or subject.type not in shape.principals or resource.type not in shape.resources:
-            return INVALID
-        kind = (asked.action, subject.type, resource.type)
-        if self.policies(kind) is None:
-            return UNMENTIONED
-        reading = Reading(self.aliases)
-        try:
-            context = self._context(asked, shape.context, reading)
-            sent = self._sent(asked, (subject, resource), reading)
-        except Incomplete:
-            return INVALID
-        if missing_of(shape.context, context) is not None:
-            return INVALID
-        made: dict[EntityUid, str] = {}
-        for uid in (subject, resource):
-            attrs = sent.get(uid)
-            stored = self.entities.by_uid.get(uid)
-            if stored is None and missing_of(self.schema.entities[uid.type].attributes, attrs or {}) is not None:
+        subject, resource = asked.subject, asked.resource
+        kind = (asked.action, self.type_of(subject), self.type_of(resource))
+        shape = self.shape(kind)
+        if isinstance(shape, Ruled):
+            return shape
+        reading, context = Reading(self.aliases), NO_CONTEXT
+        if asked.context or asked.action_properties is not None or shape.asks:
+            try:
+                context = self._context(asked, shape.context, reading)
+            except Incomplete:
                 return INVALID
-            if attrs:
-                made[uid] = (
-                    entity_text(uid, attrs, {}, ())
-                    if stored is None
-                    else entity_text(uid, {**stored.attrs, **attrs}, stored.tags, stored.above)
-                )
+            if missing_of(shape.context, context) is not None:
+                return INVALID
         request = {
-            "principal": uid_json(subject),
-            "action": self.actions[asked.action],
-            "resource": uid_json(resource),
+            "principal": {"type": kind[1], "id": subject.id},
+            "action": shape.action,
+            "resource": {"type": kind[2], "id": resource.id},
             "context": canonical(context) if context else "{}",
         }
-        over = self._laid_over(made, (subject, resource, *reading.named)) if made else None
-        return Prepared(kind, request, over)
+        if subject.properties or resource.properties:
+            try:
+                return Prepared(kind, request, self.overlays.lay(asked, (kind[1], kind[2]), reading))
+            except Incomplete:
+                return INVALID
+        if shape.whole[0] and not self.entities.has(kind[1], subject.id):
+            return INVALID
+        if shape.whole[1] and not self.entities.has(kind[2], resource.id):
+            return INVALID
+        return Prepared(kind, request, None)
+
+    def shape(self, kind: Kind) -> Shape | Ruled:
+        """Returns what is known of questions of a kind; the verdict when no policy could match one."""
+        known = self.shapes.get(kind)
+        if known is None:
+            action, principal, resource = kind
+            declared = self.schema.actions.get(action)
+            if declared is None or principal not in declared.principals or resource not in declared.resources:
+                return INVALID  # and not kept: there is no end of names
+            made = partition.between(self.bundle.trees, self.bundle.members, (action,), principal, resource)
+            whole = [missing_of(self.schema.entities[type_].attributes, {}) is not None for type_ in (principal, resource)]
+            asks = missing_of(declared.context, {}) is not None
+            uid = uid_json(self.bundle.action_uids[action])
+            shape = Shape(uid, declared.context, asks, (whole[0], whole[1]), made)
+            known = self.shapes[kind] = shape if len(made) else UNMENTIONED
+        return known
 
     def _context(self, asked: Asked, declared: RecordOf, reading: Reading) -> dict[str, object]:
         """The context of a request: what was sent as that, and the properties of the action as its member `action`."""
@@ -168,43 +180,26 @@ class ForeignStore:
             context["action"] = reading.value(known.type, asked.action_properties, "action.properties")
         return context
 
-    def _sent(self, asked: Asked, uids: tuple[EntityUid, EntityUid], reading: Reading) -> dict[EntityUid, dict[str, object]]:
-        """The attributes that were sent of each entity."""
-        sent: dict[EntityUid, dict[str, object]] = {}
-        for uid, named, place in zip(uids, (asked.subject, asked.resource), ("subject", "resource"), strict=True):
-            if not named.properties:
-                continue
-            read = reading.record(named.properties, self.schema.entities[uid.type].attributes, f"{place}.properties")
-            before = sent.setdefault(uid, read)
-            if any(before.setdefault(name, value) != value for name, value in read.items()):
-                raise Unusable(f"{place}.properties", "are not what was sent of the same entity as the subject")
-        return sent
-
-    def _laid_over(self, made: Mapping[EntityUid, str], named: Iterable[EntityUid]) -> cedarpy.Entities:
-        """What was made on top of what a policy could come to from it; that stays the same for the same entities."""
-        key = (frozenset(made), frozenset(named))
-        base = self.bases.get(key)
-        try:
-            if base is None:
-                roots = {*key[1], *self.reads.entities}
-                for uid in made:
-                    stored = self.entities.by_uid.get(uid)
-                    roots |= stored.reached if stored is not None else frozenset()
-                base = self.bases[key] = slices.parse(self.bundle, f"[{','.join(self.entities.reach(roots, made))}]")
-                if len(self.bases) > BASES:
-                    self.bases.popitem(last=False)
-            else:
-                self.bases.move_to_end(key)
-            return slices.parse(self.bundle, f"[{','.join(made.values())}]", base)
-        except slices.SliceError as refused:
-            raise Unusable("properties", "hold a value that Cedar does not take") from refused
-
     def _ask(self, kind: Kind, requests: list[dict[str, Any]], entities: cedarpy.Entities) -> list[Ruled]:
-        policies = self.policies(kind)
-        if policies is None:
-            return [UNMENTIONED] * len(requests)
-        answers = unless_it_panics(lambda: cedarpy.is_authorized_batch(requests, policies, entities, self.bundle.schema))
-        return [FAILED] * len(requests) if answers is None else [_ruled(answer) for answer in answers]
+        shape = self.shape(kind)
+        if isinstance(shape, Ruled):
+            return [shape] * len(requests)
+        policies, schema = shape.policies, self._schema_for(kind, requests)
+        answers = unless_it_panics(lambda: cedarpy.is_authorized_batch(requests, policies, entities, schema))
+        if answers is None:
+            return [FAILED] * len(requests)
+        ruled = [_ruled(answer) for answer in answers]
+        if schema is not None and requests[0]["context"] == "{}" and ruled[0] is not INVALID:
+            self.valid.add(kind)
+        return ruled
+
+    def _schema_for(self, kind: Kind, requests: Sequence[Mapping[str, Any]]) -> cedarpy.Schema | None:
+        """The schema to validate requests with; None for a kind that is known to be valid without a context.
+
+        INVARIANT: whether such a request is valid depends on its action and types alone, but for ids that are enumerated.
+        """
+        bare = kind in self.valid and all(request["context"] == "{}" for request in requests)
+        return None if bare and not self.enumerated else self.bundle.schema
 
 
 def hash_of(bundle: Bundle, entities: StoredEntities, aliases: Mapping[str, str]) -> str:
