@@ -43,10 +43,10 @@ def search(store: ForeignStore, sought: Sought, asked: Asked, start: int = 0) ->
     for first in range(0, len(places), AT_ONCE):
         chunk = places[first : first + AT_ONCE]
         ruled = store.decide_all([_with(asked, sought, candidates[at]) for at in chunk])
-        if sought != "action":  # of the context, each action has its own
-            for one in ruled:
-                if isinstance(one, Unusable):
-                    raise one
+        for one in ruled:
+            # Of the context, each action has a type of its own.
+            if isinstance(one, Unusable) and not (sought == "action" and one.place.startswith("context")):
+                raise one
         pairs = zip(chunk, ruled, strict=True)
         yield Found(tuple((at, candidates[at]) for at, one in pairs if isinstance(one, Ruled) and one.allowed))
 

@@ -22,6 +22,8 @@ MOST = Decimal("922337203685477.5807")
 DECIMAL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,4})?", re.ASCII)
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 DURATION = re.compile(r"-?(?=[0-9])([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?", re.ASCII)
+#: Without a zone or a mask in dots, which Cedar does not take.
+ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}(/[0-9]{1,3})?", re.ASCII)
 ABSENT = object()
 
 
@@ -146,7 +148,7 @@ def _moment(value: object, place: str) -> object:
 
 
 def _is_address(value: object) -> bool:
-    if not isinstance(value, str) or not value.isascii() or "%" in value:
+    if not isinstance(value, str) or not ADDRESS.fullmatch(value):
         return False
     try:
         ip_interface(value)
