@@ -61,7 +61,6 @@ def ask(call: Call, act: Act) -> tuple[Grant[Org], Answers]:
 
 def record(call: Call, grant: Grant[Org], answers: Answers, asked: str, digested: Iterable[str], **facts: object) -> None:
     """Note on the decision to answer what was answered: a digest, which only this installation can make, and no id."""
-    digest = hmac.new(call.services.cursor_key, b"peergate authzen", "sha256")
-    for part in digested:
-        digest.update(part.encode("utf-8", "surrogatepass") + b"\n")
-    grant.note(asked=asked, version=answers.version, digest=digest.hexdigest(), **facts)
+    text = "\n".join(("peergate authzen", *digested)).encode("utf-8", "surrogatepass")
+    digest = hmac.digest(call.services.cursor_key, text, "sha256").hex()
+    grant.note(asked=asked, version=answers.version, digest=digest, **facts)
