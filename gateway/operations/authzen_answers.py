@@ -56,7 +56,7 @@ def ask(call: Call, act: Act) -> tuple[Grant[Org], Answers]:
     if foreign is not None:
         return call.access.authorize(call.session, f"authzen.{act}_store", call.org), ForeignAnswers(foreign)
     grant = call.access.authorize_first(call.session, (f"authzen.{act}", f"authzen.{act}_own"), call.org)
-    return grant, OwnAnswers(call, own=grant.action.endswith("_own"))
+    return grant, OwnAnswers(call, grant, own=grant.action.endswith("_own"))
 
 
 def record(call: Call, grant: Grant[Org], answers: Answers, asked: str, digested: Iterable[str], **facts: object) -> None:

@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from gateway.model.asked import Asked, Named, Sought, Unusable
 from gateway.model.caller import Caller, PrincipalType
 from gateway.model.decision import DenyKind
+from gateway.model.grant import Grant
+from gateway.model.records import Org
 from gateway.operations.call import Call
 from gateway.policy.foreign.search import AT_ONCE, Found
 from gateway.policy.foreign.store import INVALID, Ruled
 from gateway.store.entities import Missing, Target
 
 SUBJECTS: tuple[PrincipalType, ...] = ("Human", "Agent", "Platform", "Connection")
+ABOUT = "authzen.about"
 NOT_THEIRS = Ruled(False, DenyKind.NOT_PERMITTED)
 
 
@@ -25,6 +28,7 @@ class OwnAnswers:
     """
 
     call: Call
+    grant: Grant[Org]
     own: bool
 
     @property
@@ -48,19 +52,14 @@ class OwnAnswers:
             return INVALID
         if self.own and not self._may_ask_about(subject, resource):
             return NOT_THEIRS
-        engine = self.call.access.engines.of(self.call.org.id)
-        verdict = self.call.access.rehearse(self.call.session, engine, subject, asked.action, resource, None)
+        verdict = self.call.access.answer(self.grant, subject, asked.action, resource)
         return Ruled(verdict.allowed, verdict.deny_kind, verdict.policies)
 
     def _may_ask_about(self, subject: Caller, resource: Target) -> bool:
         """Whether the subject, or else the resource, is the caller's own to ask about."""
         about = (self._target(Named(subject.type, subject.id)), resource)
-        engine, session = self.call.access.engines.of(self.call.org.id), self.call.session
-        return any(
-            self.call.access.rehearse(session, engine, session.caller, "authzen.about", target, None).allowed
-            for target in about
-            if target is not None
-        )
+        access, caller = self.call.access, self.call.session.caller
+        return any(access.answer(self.grant, caller, ABOUT, target).allowed for target in about if target is not None)
 
     def _subject(self, named: Named) -> Caller | None:
         kind = next((known for known in SUBJECTS if known == named.type), None)

@@ -201,3 +201,25 @@ def test_an_agent_may_not_ask_where_another_store_is_served(gateway: Gateway) ->
     assert [agent.post(path, body).status_code for path in (SINGLE, BATCH)] == [403, 403]
     for role in ("owner", "admin", "security", "auditor", "member", "other_owner"):
         assert Pep(getattr(gateway, role)).decision(body) is True
+
+
+@pytest.mark.parametrize(
+    ("path", "no"), [(SINGLE, {"decision": False}), (RESOURCES, {"page": {"next_token": "", "count": 0}, "results": []})]
+)
+def test_a_yes_that_has_become_a_no_before_it_leaves_is_not_answered(home: Household, path: str, no: Body) -> None:
+    gateway, access = home.gateway, home.gateway.services.access
+    agent = gateway.agent("to be removed")
+    peer = gateway.peer(person=gateway.auditor, observers=[agent])["id"]
+    inner = access.stands
+
+    def stands(*args: Any) -> bool:
+        gateway.services.state.put_observers(peer, [])
+        return inner(*args)
+
+    body = home.ask(("Agent", agent.id), ("Peer", peer))
+    assert done(gateway.owner.post(path, body), 200) != no
+    access.stands = stands  # type: ignore[method-assign]  # the list is emptied between the decision and its answer
+    try:
+        assert done(gateway.owner.post(path, body), 200) == no
+    finally:
+        access.stands = inner  # type: ignore[method-assign]
