@@ -56,8 +56,8 @@ class Bundle:
         rows: Collection[str] = translatable.ROWS,
     ) -> Bundle:
         """Returns the bundle of a schema file and of every `.cedar` file under `policies`; raises `PolicyError`."""
-        texts = files.read_texts(policies)
-        return cls.from_text(files.read_schema(schema), texts, required=required, house_rules=house_rules, rows=rows)
+        text, texts = files.read_schema(schema), files.read_texts(policies)
+        return cls.from_text(text, texts, required=required, house_rules=house_rules, rows=rows)
 
     @classmethod
     def from_text(

@@ -38,6 +38,7 @@ FIGURES = {
         "memory-hidden",
         "memory-insert",
     ],
+    "authzen": ["authzen-batch", "authzen-single", "authzen-http-batch", "authzen-properties"],
     "kill": ["kill"],
 }
 MEMBERS = {"name", "what", "unit", "value", "must", "aim", "ratio", "met", "aim_met", "measured"}

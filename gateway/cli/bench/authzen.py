@@ -56,6 +56,7 @@ def _in_process(plan: Plan, shown: Progress, store: ForeignStore, about: dict[st
         plain.microseconds,
         {**about, "with_properties_us": laid_over.microseconds, "rounds_x": laid_over.spread_over(plain)},
         must=at_most(50),
+        beside=laid_over.over(plain),
     )
 
 
@@ -87,6 +88,7 @@ def _over_http(plan: Plan, shown: Progress, data: Path, store: Path, about: dict
             {**about, "asked": asked},
             must=at_least(3_000),
             aim=at_least(5_000),
+            beside=rates["single_properties"] / rates["single"],
         ),
         Figure(
             "authzen-http-batch",
