@@ -239,6 +239,7 @@ def test_a_type_of_ours_is_nothing_special_in_a_foreign_store(tmp_path: Path) ->
     assert store.decide(Asked(Named("Connection", "c"), "read", Named("Memory", "m"))).allowed
 
 
+PRICED = "entity User = { price?: decimal }; action see appliesTo { principal: [User], resource: [User] };"
 GOOD = ("entity User; action see appliesTo { principal: [User], resource: [User] };", "permit (principal, action, resource);")
 
 
@@ -253,7 +254,7 @@ GOOD = ("entity User; action see appliesTo { principal: [User], resource: [User]
         (*GOOD, [entity("User", "u", age=1)], None),
         (*GOOD, [entity("User", "u"), entity("User", "u", ("User", "v"))], None),
         (*GOOD, '[{"uid": {"type": "User", "id": "a", "id": "b"}, "attrs": {}, "parents": []}]', None),
-        (*GOOD, [entity("User", "u", x={"__extn": {"fn": "unknown", "arg": "x"}})], None),
+        (PRICED, GOOD[1], [entity("User", "u", price={"__extn": {"fn": "unknown", "arg": "x"}})], None),
         (*GOOD, [], "user = 7"),
         (*GOOD, [], 'user = "Robot"'),
         (*GOOD, [], "user ="),
