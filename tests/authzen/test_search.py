@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from gateway import limits
 from gateway.operations.authzen_page import LIFETIME
+from gateway.operations.registry import OPERATIONS
+from gateway.web.app import create_app
 from tests.authzen.asking import ACTIONS, BATCH, DOCUMENTS, RESOURCES, SINGLE, SUBJECTS, Body, Pep, asked, rows_of, without
 from tests.builders import Gateway
 
@@ -208,6 +212,23 @@ def test_a_token_of_somebody_else_or_of_another_search_is_a_bad_request(gateway:
     body = asked("ben", "read", "roadmap", context=INSIDE) | {"page": {"token": first_token(pep)}}
     assert gateway.admin.post(RESOURCES, SEARCHES["resource"] | {"page": body["page"]}).status_code == 400
     assert pep.client.post(SUBJECTS, body).status_code == 400
+
+
+def test_a_token_of_one_search_is_none_of_another_with_the_same_body(pep: Pep) -> None:
+    body = asked("ben", "read", "roadmap", context=INSIDE)
+    token = pep.ask(RESOURCES, body | {"page": {"limit": 1}})["page"]["next_token"]
+    assert pep.client.post(RESOURCES, body | {"page": {"token": token}}).status_code == 200
+    assert pep.client.post(SUBJECTS, body | {"page": {"token": token}}).status_code == 400
+
+
+def test_a_token_does_not_outlive_the_policies_it_was_given_by(gateway: Gateway, pep: Pep) -> None:
+    body = SEARCHES["resource"] | {"page": {"token": first_token(pep)}}
+    assert gateway.services.foreign is not None
+    changed = replace(gateway.services, foreign=replace(gateway.services.foreign, hash="of other policies"))
+    http = TestClient(create_app(changed, OPERATIONS))
+    headers = {"Authorization": f"Bearer {pep.client.key}"}
+    assert http.post(RESOURCES, json=without(body, "page"), headers=headers).status_code == 200
+    assert http.post(RESOURCES, json=body, headers=headers).status_code == 400
 
 
 def test_a_token_ends(gateway: Gateway, pep: Pep) -> None:
