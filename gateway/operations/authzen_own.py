@@ -9,14 +9,13 @@ from gateway.model.asked import Asked, Named, Sought, Unusable
 from gateway.model.caller import Caller, PrincipalType
 from gateway.model.decision import DenyKind
 from gateway.model.grant import Grant
-from gateway.model.records import Org
+from gateway.model.records import Agent, Org, Peer
 from gateway.operations.call import Call
 from gateway.policy.foreign.search import AT_ONCE, Found
 from gateway.policy.foreign.store import INVALID, Ruled
 from gateway.store.entities import Missing, Target
 
 SUBJECTS: tuple[PrincipalType, ...] = ("Human", "Agent", "Platform", "Connection")
-ABOUT = "authzen.about"
 NOT_THEIRS = Ruled(False, DenyKind.NOT_PERMITTED)
 
 
@@ -24,7 +23,7 @@ NOT_THEIRS = Ruled(False, DenyKind.NOT_PERMITTED)
 class OwnAnswers:
     """Decides over what the state holds of the caller's organisation; what was sent of a subject or resource counts nothing.
 
-    With `own`, only what `authzen.about` leaves to the caller is answered, and all else is no.
+    With `own`, only what `authzen.about_self` and `authzen.about_person` leave to the caller is answered, and all else is no.
     """
 
     call: Call
@@ -57,9 +56,11 @@ class OwnAnswers:
 
     def _may_ask_about(self, subject: Caller, resource: Target) -> bool:
         """Whether the subject, or else the resource, is the caller's own to ask about."""
-        about = (self._target(Named(subject.type, subject.id)), resource)
         access, caller = self.call.access, self.call.session.caller
-        return any(access.answer(self.grant, caller, ABOUT, target).allowed for target in about if target is not None)
+        itself = self._target(Named(subject.type, subject.id))
+        if isinstance(itself, Agent) and access.answer(self.grant, caller, "authzen.about_self", itself).allowed:
+            return True
+        return isinstance(resource, Peer) and access.answer(self.grant, caller, "authzen.about_person", resource).allowed
 
     def _subject(self, named: Named) -> Caller | None:
         kind = next((known for known in SUBJECTS if known == named.type), None)

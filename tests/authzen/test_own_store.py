@@ -176,11 +176,11 @@ def test_a_removed_observer_is_a_no_at_once(home: Household) -> None:
 
 
 def test_asking_is_one_recorded_decision_whatever_was_asked(home: Household) -> None:
-    before = {name: len(rows_of(home.gateway, name)) for name in ("authzen.evaluate", "peer.read_context", "authzen.about")}
+    before = {name: len(rows_of(home.gateway, name)) for name in ("authzen.evaluate", "peer.read_context", "authzen.about_self")}
     body = home.ask(("Agent", home.agent.id), ("Peer", home.peer))
     assert Pep(home.gateway.auditor).decisions(body | {"evaluations": [{}, {}, {}]}) == [True] * 3
     after = {name: len(rows_of(home.gateway, name)) - count for name, count in before.items()}
-    assert after == {"authzen.evaluate": 1, "peer.read_context": 0, "authzen.about": 0}
+    assert after == {"authzen.evaluate": 1, "peer.read_context": 0, "authzen.about_self": 0}
     details = rows_of(home.gateway, "authzen.evaluate")[-1]["details"]
     assert (details["count"], details["decisions"]) == (3, [True] * 3)
 
