@@ -39,7 +39,8 @@ class Settings:
     documents advertise. `embedding` is what makes vectors of texts: nothing (`off`), the model of the extra (`local`) or an
     OpenAI-compatible endpoint (`http`); None is `local` where the extra is installed. `embedding_url` is what `/embeddings`
     is added to, and the key for it is in a file, never in a setting. With `reload = watch`, policies that change on the disk
-    are loaded again by themselves; with `shadow` they are asked beside those that decide until somebody promotes them.
+    are loaded again by themselves; with `shadow` they are asked beside those that decide until somebody promotes them. `store` is
+    a directory of Cedar policies, a schema and entities that AuthZEN clients ask instead of our own store.
 
     `oidc_issuer` is whose access tokens are taken beside the gateway's own; every other `oidc_` setting says something of
     them. `oidc_audience` and `oidc_algorithms` are names with commas between them, `oidc_clock_skew` is in seconds.
@@ -49,6 +50,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8787
     policies: Path | None = None
+    store: Path | None = None
     reload: Literal["off", "watch", "shadow"] = "off"
     audit: Literal["durable", "relaxed"] = "durable"
     rate_limit: int = 6000
@@ -131,7 +133,7 @@ def _check_oidc(given: Settings) -> None:
         seen[named[name]] = f"`{name}`"
 
 
-_PATHS = frozenset({"data", "policies", "embedding_key_file"})
+_PATHS = frozenset({"data", "policies", "store", "embedding_key_file"})
 _NUMBERS = frozenset({"port", "rate_limit", "workers", "oidc_clock_skew"})
 
 

@@ -8,6 +8,9 @@ BODY_BYTES = 256 * 1024
 #: For a body that may name as many agents as `OBSERVERS_PER_CALL`, or hold a text of which each byte is an escape of six.
 LARGE_BODY_BYTES = 2 * 1024 * 1024
 BODY_NESTING = 50
+#: Questions of one AuthZEN request, and results of one search.
+EVALUATIONS = 1_000
+SEARCH_PAGE = 1_000
 EVENT_CONTENT_BYTES = 16 * 1024
 PAGE = 200
 AUDIT_PAGE = 1_000

@@ -32,6 +32,7 @@ from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import Engines, Staged
 from gateway.policy.files import read_schema, read_texts
 from gateway.policy.finding import PolicyError
+from gateway.policy.foreign.loading import load as load_foreign
 from gateway.store import installation
 from gateway.store.db import Database
 from gateway.store.faults import StoreRefused
@@ -119,9 +120,11 @@ def open_services(
         PolicyError: the policies do not load, with every finding.
         KeyFileError: the signing keys are missing or readable by others.
         ConfigError: the embedder or the token issuer that the settings ask for cannot be had.
+        PolicyError: the store to be served beside our own does not load.
     """
     bundle, started = bundle or load_bundle(settings), now()
     embedder = find_embedder(settings)
+    foreign = load_foreign(settings.store) if settings.store is not None else None
     signer = Signer.load(settings.data)
     database = Database.open(settings.data, accept_missing_mark=accept_missing_mark)
     with ExitStack() as opened:
@@ -161,6 +164,7 @@ def open_services(
             policies_at=_policies_at(settings),
             load_policies=lambda: (load_bundle(settings, aside=True), load_cases(_policies_at(settings))),
             embedder=embedder,
+            foreign=foreign,
         )
         opened.pop_all()
         return services

@@ -65,6 +65,7 @@ def test_every_setting_has_a_variable() -> None:
         "host": "::1",
         "port": "0",
         "policies": "p",
+        "store": "s",
         "audit": "relaxed",
         "rate_limit": "5",
         "reload": "watch",
@@ -101,7 +102,8 @@ def test_variables_of_the_command_line_client_are_no_settings() -> None:
             "",
             "unknown setting `prot` as a flag; known are audit, data, embedding, embedding_key_file, embedding_model, "
             "embedding_url, host, oidc_agent_claim, oidc_algorithms, oidc_audience, oidc_clock_skew, oidc_email_claim, "
-            "oidc_issuer, oidc_jwks, oidc_org_claim, oidc_role_claim, policies, port, public_url, rate_limit, reload, workers",
+            "oidc_issuer, oidc_jwks, oidc_org_claim, oidc_role_claim, policies, port, public_url, rate_limit, reload, store, "
+            "workers",
         ),
         ({}, {"PEERGATE_RATELIMIT": "1"}, "", "unknown setting `ratelimit` in the environment; known are "),
         ({}, {"PEERGATE_": "1"}, "", "unknown setting `` in the environment; known are "),

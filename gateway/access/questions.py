@@ -6,13 +6,13 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 from gateway.model.caller import Caller
 from gateway.model.decision import DenyKind, Query, Verdict
 from gateway.model.entity import Entity, EntityUid
 from gateway.model.evidence import LogRow
-from gateway.model.grant import Basis, Session
+from gateway.model.grant import Basis, Grant, Session
 from gateway.model.ids import new_id
 from gateway.model.memory import Memory, MemoryGrant
 from gateway.model.proposal import Proposal
@@ -104,6 +104,21 @@ class Questions:
         question = self._question(session, principal, action, target)
         query = question.query if context is None else replace(question.query, context=context)
         return engine.decide(query, question.slices[-1], question.grants)
+
+    def answer(self, grant: Grant[Any], principal: Caller, action: str, target: Target) -> Verdict:
+        """What the policies say to somebody of the organisation of whoever was granted to ask.
+
+        It is within the decision of the grant, on whose row it is noted. What a yes rests on goes to the session, so that
+        none leaves that has become a no.
+        """
+        session = grant.session
+        question = self._question(session, principal, action, target)
+        verdict = question.by.engine.decide(question.query, question.slices[-1], question.grants)
+        if verdict.allowed:
+            kept, made = self._compiler.current(target) is target, question.compiled
+            basis = Basis(grant.decision, principal, target, kept, made.entities, made.valid_from, made.valid_until)
+            session.bases.append(basis)
+        return verdict
 
     def _decide(self, session: Session, principal: Caller, action: str, target: Target | Proposal) -> tuple[Verdict, LogRow]:
         if isinstance(target, Proposal):

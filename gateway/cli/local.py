@@ -24,7 +24,7 @@ from gateway.operations.fields import Fields
 from gateway.operations.sweeps import sweeps
 from gateway.web.server import serve
 
-SERVE_FLAGS = ("data", "host", "port", "policies", "audit", "rate_limit", "workers")
+SERVE_FLAGS = ("data", "host", "port", "policies", "store", "audit", "rate_limit", "workers")
 LONGEST_OVERLAP_HOURS = limits.TOKEN_SECONDS_RANGE[1] // 3_600  # no token lives longer
 
 
@@ -87,6 +87,7 @@ def _server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=int, help="port to listen on (8787); 0 picks a free one and prints it")
     parser.add_argument("--policies", metavar="DIR", help="decide by the policies in this directory instead of the shipped ones")
+    parser.add_argument("--store", metavar="DIR", help="a directory of Cedar policies, schema and entities for AuthZEN clients")
     parser.add_argument("--audit", choices=("durable", "relaxed"), help="durable: every decision is on disk before its answer")
     parser.add_argument("--rate-limit", dest="rate_limit", type=int, help="requests a minute and credential (6000); 0 is none")
     parser.add_argument("--workers", type=int, help=argparse.SUPPRESS)

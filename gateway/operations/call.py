@@ -22,6 +22,7 @@ from gateway.operations.fields import Fields, is_id
 from gateway.operations.meter import Meter
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import Case
+from gateway.policy.foreign.store import ForeignStore
 from gateway.store.db import Database
 from gateway.store.entities import Missing, MissingType
 from gateway.store.rows import Rows, Tx
@@ -44,7 +45,7 @@ P = ParamSpec("P")
 @dataclass(frozen=True, slots=True)
 class Services:
     """What the process is made of, wired once at start. `load_policies` reads the policies that lie at
-    `policies_at`, and their cases."""
+    `policies_at`, and their cases; `foreign` is the store that is served beside our own."""
 
     settings: Settings
     clock: Callable[[], datetime]
@@ -57,6 +58,7 @@ class Services:
     policies_at: Path
     load_policies: Callable[[], tuple[Bundle, Sequence[Case]]] = field(repr=False)
     embedder: Embedder | None = None
+    foreign: ForeignStore | None = field(default=None, repr=False)
     requests: Meter = field(default_factory=Meter)
 
 

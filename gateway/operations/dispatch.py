@@ -124,7 +124,8 @@ def _noted(database: Database, rows: tuple[LogRow, ...]) -> bool:
 
 async def _give_up(call: Call) -> None:
     """Record that what had been allowed was not answered."""
-    for basis in call.session.bases:
-        stale = replace(basis.decision, id=new_id(), outcome="deny", deny_kind=DenyKind.STALE.value, policies=())
+    allowed = {basis.decision.id: basis.decision for basis in call.session.bases}
+    for decision in allowed.values():
+        stale = replace(decision, id=new_id(), outcome="deny", deny_kind=DenyKind.STALE.value, policies=())
         call.session.rows.append(stale)
     await settle(call)

@@ -48,9 +48,18 @@ class Bundle:
     vocabulary: Vocabulary = field(repr=False)
 
     @classmethod
-    def load(cls, schema: Path, policies: Path, *, required: Collection[str] = (), house_rules: bool = True) -> Bundle:
+    def load(
+        cls,
+        schema: Path,
+        policies: Path,
+        *,
+        required: Collection[str] = (),
+        house_rules: bool = True,
+        rows: Collection[str] = translatable.ROWS,
+    ) -> Bundle:
         """Returns the bundle of a schema file and of every `.cedar` file under `policies`; raises `PolicyError`."""
-        return cls.from_text(files.read_schema(schema), files.read_texts(policies), required=required, house_rules=house_rules)
+        text, texts = files.read_schema(schema), files.read_texts(policies)
+        return cls.from_text(text, texts, required=required, house_rules=house_rules, rows=rows)
 
     @classmethod
     def from_text(
@@ -61,12 +70,13 @@ class Bundle:
         required: Collection[str] = (),
         house_rules: bool = True,
         checked: bool = False,
+        rows: Collection[str] = translatable.ROWS,
     ) -> Bundle:
         """Returns the bundle of a schema text and of policy texts by file name; raises `PolicyError` with all that is wrong.
 
         `required` are ids without which it does not load. Without `house_rules` any store of Cedar policies loads; what
         guards the process and the answer cannot be switched off. Texts that another process has just `checked`, these very
-        ones, are not validated once more.
+        ones, are not validated once more. `rows` are the types that are found by a query.
         """
         handle = _schema(schema)
         read: list[Policy] = []
@@ -85,7 +95,7 @@ class Bundle:
         if findings:
             raise PolicyError(findings)
         bundle = _assemble(schema, handle, {p.info.id: p for p in read})
-        if not checked and (findings := list(translatable.breaches(bundle.vocabulary, bundle.policies, bundle.members))):
+        if not checked and (findings := list(translatable.breaches(bundle.vocabulary, bundle.policies, bundle.members, rows))):
             raise PolicyError(findings)
         return bundle
 

@@ -66,8 +66,12 @@ def plan(
     *,
     resource: str,
     reason: Say,
+    reader: Reader | None = None,
 ) -> Plan:
-    """Returns what is left to be asked of resources of a type; `reason` gives that of a policy by its id."""
+    """Returns what is left to be asked of resources of a type; `reason` gives that of a policy by its id.
+
+    A `reader` of one's own knows more of the rows than their attributes say.
+    """
     if resource not in bundle.vocabulary.resources.get(action, ()):
         return _deny(DenyKind.INVALID_REQUEST)
     try:
@@ -89,7 +93,7 @@ def plan(
     # A forbid that errs on the principal or the context is left as `false`: after an error nothing is known of any row.
     if answer.diagnostics.errors or answer.diagnostics.unknown_entities:
         return _deny(DenyKind.EVALUATION_ERROR, errors=failed(answer.diagnostics.errors))
-    reader = Reader(bundle.vocabulary, resource, Entities(entities).above)
+    reader = reader or Reader(bundle.vocabulary, resource, Entities(entities).above)
     permits: dict[str, Truth] = {}
     forbids: dict[str, Truth] = {}
     for id_, residual in answer.residuals.items():

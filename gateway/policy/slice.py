@@ -48,7 +48,9 @@ def build(bundle: Bundle, entities: Iterable[Entity], *, salt: bytes, base: Slic
         if spelled.setdefault(entity.uid, json_) != json_:
             raise SliceError(f"two different entities are `{entity.uid}`")
     text = canonical([spelled[uid] for uid in sorted(spelled)])
-    return _slice(bundle, _parsed(bundle, text, base), text, frozenset(spelled), seen, salt, base)
+    return _slice(
+        bundle, parse(bundle, text, base.handle if base is not None else None), text, frozenset(spelled), seen, salt, base
+    )
 
 
 def from_json(bundle: Bundle, entities: Sequence[object], *, salt: bytes) -> Slice:
@@ -61,7 +63,7 @@ def from_json(bundle: Bundle, entities: Sequence[object], *, salt: bytes) -> Sli
         text = canonical(entities)
     except (ValueError, RecursionError) as error:
         raise SliceError(str(error)) from error
-    handle = _parsed(bundle, text, None)
+    handle = parse(bundle, text)
     uids: set[EntityUid] = set()
     seen: set[EntityUid] = set()
     for entity in json.loads(str(handle)):
@@ -85,18 +87,27 @@ def from_texts(bundle: Bundle, texts: Iterable[str], *, salt: bytes) -> Slice:
         values = [value for part in ("attrs", "tags") for value in entity[part].values() if isinstance(value, dict | list)]
         seen.update(named(values))
     text = whole[0] if len(whole) == 1 else canonical(found)  # what is alone is canonical as it is
-    return _slice(bundle, _parsed(bundle, text, None), text, frozenset(EntityUid(*uid) for uid in entities), seen, salt, None)
+    return _slice(bundle, parse(bundle, text), text, frozenset(EntityUid(*uid) for uid in entities), seen, salt, None)
 
 
-def _parsed(bundle: Bundle, text: str, base: Slice | None) -> cedarpy.Entities:
+def parse(bundle: Bundle, text: str, base: cedarpy.Entities | None = None) -> cedarpy.Entities:
+    """Returns entities in Cedar's JSON as a handle, on top of `base` when one is given; raises `SliceError`."""
     # INVARIANT: nowhere else are entities parsed, and always with the schema: without it a forbid on a group of actions
     # does not apply, and says nothing.
     try:
         if base is None:
             return cedarpy.Entities.from_json_str(text, bundle.schema)
-        return base.handle.with_added_json_str(text, bundle.schema)
+        return base.with_added_json_str(text, bundle.schema)
     except ValueError as error:
         raise SliceError(str(error)) from error
+
+
+def digest(texts: Iterable[str]) -> str:
+    """Returns the SHA-256, in hex, of some texts in order."""
+    whole = hashlib.sha256()
+    for text in texts:
+        whole.update(hashlib.sha256(text.encode()).digest())
+    return whole.hexdigest()
 
 
 def _slice(
@@ -108,7 +119,7 @@ def _slice(
     salt: bytes,
     base: Slice | None,
 ) -> Slice:
-    digest = hashlib.sha256(salt + text.encode()).hexdigest()
+    hashed = hashlib.sha256(salt + text.encode()).hexdigest()
     if base:
         uids |= base.uids
         seen |= base.missing
@@ -118,8 +129,8 @@ def _slice(
         handle=handle,
         schema_hash=bundle.schema_hash,
         text=text,
-        hash=digest,
-        hashes=(*base.hashes, digest) if base else (digest,),
+        hash=hashed,
+        hashes=(*base.hashes, hashed) if base else (hashed,),
         uids=uids,
         missing=missing,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import cedarpy
 
@@ -18,13 +18,16 @@ ROWS = ("Memory",)
 
 
 def breaches(
-    vocabulary: Vocabulary, policies: Mapping[str, PolicyInfo], members: Mapping[str, tuple[str, ...]]
+    vocabulary: Vocabulary,
+    policies: Mapping[str, PolicyInfo],
+    members: Mapping[str, tuple[str, ...]],
+    rows: Collection[str] = ROWS,
 ) -> Iterator[Finding]:
     """Yields each policy that could match an action on rows and asks of a row what no query can.
 
     What does not mention the row is taken for either true or false: by the time of a query it is a value.
     """
-    for row in ROWS:
+    for row in rows:
         about = (members[action] for action, types in vocabulary.resources.items() if row in types and action in members)
         for id_ in dict.fromkeys(id_ for ids in about for id_ in ids):
             info = policies[id_]

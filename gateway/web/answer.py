@@ -12,7 +12,7 @@ from starlette.types import Send
 Headers = list[tuple[bytes, bytes]]
 
 _JSON = b"application/json"
-#: Nothing here may be kept by a cache or guessed to be another type.
+#: Nothing here may be kept by a cache, unless its operation says so, or guessed to be another type.
 _ALWAYS: Headers = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
@@ -74,6 +74,8 @@ def answer(
 async def send_answer(send: Send, what: Answer, request_id: bytes, *, close: bool = False) -> None:
     """Send a whole answer; with `close`, as the last of its connection."""
     headers: Headers = [*_ALWAYS, (b"x-request-id", request_id), *what.headers]
+    if any(name == b"cache-control" for name, _ in what.headers):
+        headers.remove(_ALWAYS[0])
     if what.body is not None:
         headers += ((b"content-type", what.media), (b"content-length", b"%d" % len(what.body)))
     if close:

@@ -29,6 +29,9 @@ OWN: tuple[Operation, ...] = (HEALTH,)
 #: Requests under way at once; one more is told to come back, before anything of it is read.
 CONCURRENT_REQUESTS = 512
 
+#: The paths of the AuthZEN API.
+AUTHZEN = b"/access/v1/"
+
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _log = logging.getLogger("gateway.web")
 
@@ -82,7 +85,7 @@ class Application:
             return
         finally:
             self._under_way -= 1
-        await send_answer(send, made, request_id.encode("ascii"), close=not reading.done and _has_body(scope))
+        await send_answer(send, made, _echoed(scope, request_id), close=not reading.done and _has_body(scope))
 
     async def _answer(self, request_id: str, scope: Scope, receive: Receive) -> Answer:
         try:
@@ -171,3 +174,12 @@ def _request_id(scope: Scope) -> str:
     """The request's id: the one sent where it is safe to show and to log, else a new one."""
     sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
     return sent.decode("ascii") if _REQUEST_ID.fullmatch(sent) else new_id()
+
+
+def _echoed(scope: Scope, request_id: str) -> bytes:
+    """The request's id as it is answered: AuthZEN clients get theirs back, whatever it is; it is shown nowhere else."""
+    if raw_path(scope).startswith(AUTHZEN):
+        sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), None)
+        if sent is not None:
+            return bytes(sent)
+    return request_id.encode("ascii")

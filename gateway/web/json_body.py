@@ -19,10 +19,10 @@ CEDAR_KEYS = frozenset({"__entity", "__extn", "__expr"})
 NUMBER_RANGE = 308
 
 _BOM = b"\xef\xbb\xbf"
-_OPENERS = re.compile(rb"[\[{]")
-# Strings first, so that brackets inside them do not count. Possessive, and the closing quote may be missing, so that the
-# scan is linear in whatever is sent.
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+# Possessive, and the closing quote may be missing, so that the scan is linear in whatever is sent.
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_ALIKE = bytes.maketrans(b"[{]}", b"(())")
+_NO_BRACKETS = bytes(frozenset(range(256)) - frozenset(b"[]{}"))
 # Text with neither of these holds no lone surrogate, no NUL and no key of Cedar's: it need not be walked.
 _SUSPECT = re.compile(rb"\\u(?:[dD][89a-fA-F]|00(?:00|5[fF]|65))|__e")
 _LONE = re.compile("[\x00\ud800-\udfff]")
@@ -108,17 +108,19 @@ def parse_object(body: bytes) -> dict[str, object]:
 
 
 def _depth_over(body: bytes, most: int) -> bool:
-    if sum(1 for _ in zip(range(most + 1), _OPENERS.finditer(body), strict=False)) <= most:
-        return False
+    """Whether brackets nest deeper than `most`. Each round takes the innermost pairs away, one level of them."""
+    bare = _STRING.sub(b"", body) if b"\\" in body else b"".join(body.split(b'"')[::2])
+    brackets = left = bare.translate(_ALIKE, _NO_BRACKETS)
+    for _ in range(most):
+        if not left:
+            return False
+        left = left.replace(b"()", b"")
+    # Deeper, or not in pairs and so no JSON: what matters is only that the parser does not go too deep before it sees that.
     depth = 0
-    for found in _STRUCTURE.finditer(body):
-        match body[found.start()]:
-            case 0x5B | 0x7B:
-                depth += 1
-                if depth > most:
-                    return True
-            case 0x5D | 0x7D:
-                depth -= 1
+    for bracket in brackets if left else b"":
+        depth += 1 if bracket == 0x28 else -1
+        if depth > most:
+            return True
     return False
 
 

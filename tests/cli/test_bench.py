@@ -46,6 +46,7 @@ FIGURES = {
         "policies-replay",
         "policies-shadow",
     ],
+    "authzen": ["authzen-batch", "authzen-single", "authzen-http-batch", "authzen-properties"],
     "kill": ["kill"],
 }
 MEMBERS = {"name", "what", "unit", "value", "must", "aim", "ratio", "met", "aim_met", "measured"}

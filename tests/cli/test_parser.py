@@ -40,6 +40,7 @@ PROGRAMS = "for programs that hold a key: the command line shows it as it is"
 OLDER = "an older address of an operation that has a command"
 PLATFORMS = "called by the server of a platform"
 NETWORK = "called by the bridge of a network of agents"
+CLIENTS = "for AuthZEN clients, which are programs that hold a key"
 SET_UP = "a platform is set up over HTTP, by whoever develops it"
 #: Operations that no command asks, each with why.
 WITHOUT_COMMAND = {
@@ -77,6 +78,13 @@ WITHOUT_COMMAND = {
     "arp.read_note": NETWORK,
     "arp.query_knowledge": NETWORK,
     "arp.chat": NETWORK,
+    "authzen.evaluate": CLIENTS,
+    "authzen.evaluate_all": CLIENTS,
+    "authzen.search_subjects": CLIENTS,
+    "authzen.search_resources": CLIENTS,
+    "authzen.search_actions": CLIENTS,
+    "authzen.metadata": CLIENTS,
+    "authzen.metadata_of_path": CLIENTS,
     "audit.verify": "`audit verify` and `admin verify` walk the whole chain",
 }
 #: Commands that print no data a script could want.

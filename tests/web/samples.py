@@ -61,6 +61,14 @@ SEARCH: dict[str, object] = {
     "agent_id": SOME_ID,
 }
 
+#: What AuthZEN clients send.
+ASKED: dict[str, object] = {
+    "subject": {"type": "Agent", "id": SOME_ID},
+    "action": {"name": "peer.read_context"},
+    "resource": {"type": "Peer", "id": SOME_ID},
+    "context": {},
+}
+
 BODIES: dict[str, dict[str, object]] = {
     "session.sign_in": {"email": "a@b.example", "password": "a wrong password"},
     "session.exchange_human_key": {"api_key": "1ck_none"},
@@ -186,6 +194,11 @@ BODIES: dict[str, dict[str, object]] = {
         "expires_at": "2030-01-31T12:00:00Z",
         "limits": {"max_results": 5},
     },
+    "authzen.evaluate": ASKED,
+    "authzen.evaluate_all": {**ASKED, "evaluations": [{}], "options": {"evaluations_semantic": "execute_all"}},
+    "authzen.search_subjects": {**ASKED, "page": {"limit": 1}},
+    "authzen.search_resources": {**ASKED, "page": {"limit": 1}},
+    "authzen.search_actions": {**{name: ASKED[name] for name in ("subject", "resource", "context")}, "page": {"limit": 1}},
     "arp.search_notes": {**BRIDGED, "action": "notes.search"},
     "arp.read_note": {**BRIDGED, "action": "notes.read", "source_path": SOME_ID, "id": SOME_ID},
     "arp.query_knowledge": {**BRIDGED, "action": "knowledge.query"},

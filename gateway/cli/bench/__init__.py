@@ -13,7 +13,7 @@ from gateway.cli.exits import DONE, FINDING, USAGE, CommandError
 from gateway.cli.output import print_json, print_rows, progress
 
 #: What can be asked for, in the order of running. The code is in `catalogue`, which other commands have no need to load.
-NAMES = ("decision", "context", "rules", "rules-http", "observers", "start", "derive", "memory", "policies", "kill")
+NAMES = ("decision", "context", "rules", "rules-http", "observers", "start", "derive", "memory", "policies", "authzen", "kill")
 COLUMNS = ("name", "value", "must", "aim", "met", "ratio")
 ABOUT = """Measure this machine, on loopback and in temporary directories. Each figure says what it must be, or what is aimed
 at; the exit code is 1 when one is not what it must be. Figures are medians: between machines compare ratios, not seconds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from gateway.cli.bench.authzen import authzen
 from gateway.cli.bench.context import context
 from gateway.cli.bench.decision import decision
 from gateway.cli.bench.derivation import derivation
@@ -27,5 +28,6 @@ CATALOGUE: Mapping[str, Callable[[Plan, Progress], list[Figure]]] = {
     "derive": derivation,
     "memory": memory,
     "policies": policies,
+    "authzen": authzen,
     "kill": kill,
 }

@@ -10,7 +10,7 @@ from typing import Literal
 FEWEST_ROUNDS = 5
 QUICK_PART = 50
 
-Unit = Literal["x", "ms", "s", "MB", "records", "rows/s", "pages", "requests", "decisions/s"]
+Unit = Literal["x", "ms", "us", "s", "MB", "records", "rows/s", "pages", "requests", "decisions", "decisions/s"]
 Clients = Literal["own", "wrk"]
 
 

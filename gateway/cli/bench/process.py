@@ -52,10 +52,13 @@ class Server:
 
 
 @contextmanager
-def gateway_on(data: Path, *, audit: str = "durable", policies: Path | None = None) -> Iterator[Server]:
+def gateway_on(
+    data: Path, *, audit: str = "durable", policies: Path | None = None, store: Path | None = None
+) -> Iterator[Server]:
     """`peergate serve` on a data directory that exists, without a rate limit; stopped at the end."""
     command = ["gateway.cli.main", "serve", "--data", str(data), "--port", "0", "--audit", audit, "--rate-limit", "0", "--json"]
-    with listening(command if policies is None else [*command, "--policies", str(policies)]) as server:
+    given = [("--policies", policies), ("--store", store)]
+    with listening([*command, *(word for flag, path in given if path is not None for word in (flag, str(path)))]) as server:
         yield server
 
 

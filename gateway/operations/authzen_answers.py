@@ -1,0 +1,66 @@
+"""Who answers an AuthZEN client: the store that is served beside our own, or our own; and the record that it was asked."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from gateway.model.asked import Asked, Sought, Unusable
+from gateway.model.grant import Grant
+from gateway.model.records import Org
+from gateway.operations.authzen_own import OwnAnswers
+from gateway.operations.call import Call
+from gateway.policy.foreign.search import Found, search
+from gateway.policy.foreign.store import ForeignStore, Ruled
+
+Act = Literal["evaluate", "search"]
+
+
+class Answers(Protocol):
+    """Decides and searches. `version` is that of what it decides by."""
+
+    @property
+    def version(self) -> str: ...
+
+    def decide_all(self, asked: Sequence[Asked]) -> list[Ruled | Unusable]: ...
+
+    def search(self, sought: Sought, asked: Asked, start: int) -> Iterator[Found]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignAnswers:
+    """Answers of a foreign store."""
+
+    store: ForeignStore
+
+    @property
+    def version(self) -> str:
+        return self.store.hash
+
+    def decide_all(self, asked: Sequence[Asked]) -> list[Ruled | Unusable]:
+        return self.store.decide_all(asked)
+
+    def search(self, sought: Sought, asked: Asked, start: int) -> Iterator[Found]:
+        return search(self.store, sought, asked, start)
+
+
+def ask(call: Call, act: Act) -> tuple[Grant[Org], Answers]:
+    """Decide whether the caller may ask, and whom: asking is one decision, whatever is asked.
+
+    Raises:
+        Forbidden: the caller may not ask here.
+    """
+    foreign = call.services.foreign
+    if foreign is not None:
+        return call.access.authorize(call.session, f"authzen.{act}_store", call.org), ForeignAnswers(foreign)
+    grant = call.access.authorize_first(call.session, (f"authzen.{act}", f"authzen.{act}_own"), call.org)
+    return grant, OwnAnswers(call, grant, own=grant.action.endswith("_own"))
+
+
+def record(call: Call, grant: Grant[Org], answers: Answers, asked: str, digested: Iterable[str], **facts: object) -> None:
+    """Note on the decision to answer what was answered: a digest, which only this installation can make, and no id."""
+    text = "\n".join(("peergate authzen", *digested)).encode("utf-8", "surrogatepass")
+    digest = hmac.digest(call.services.cursor_key, text, "sha256").hex()
+    grant.note(asked=asked, version=answers.version, digest=digest, **facts)

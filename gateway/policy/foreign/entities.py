@@ -1,0 +1,142 @@
+"""The entities of a foreign store: all of them parsed at once, and the few that one question can reach."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import cedarpy
+
+from gateway.model.entity import EntityUid
+from gateway.policy import slice as slices
+from gateway.policy.bundle import Bundle
+from gateway.policy.finding import Finding, PolicyError
+from gateway.policy.reading import Reads
+from gateway.policy.value import ValueRefused, canonical, named, refuse_unknown
+
+ENTITIES = "entities.json"
+#: What is read into memory whole.
+MAX_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One entity: its attributes in Cedar's JSON, all that it is in, and what policies could reach from it.
+
+    `text` is all of it as JSON, `members` and `tail` the parts of that.
+    """
+
+    uid: EntityUid
+    attrs: Mapping[str, object]
+    above: frozenset[EntityUid]
+    reached: frozenset[EntityUid]
+    members: Mapping[str, str] = field(repr=False)
+    tail: str = field(repr=False)
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntities:
+    """Every entity of a store by uid, as one handle, and the ids of each type in order."""
+
+    handle: cedarpy.Entities = field(repr=False)
+    by_uid: Mapping[EntityUid, Stored] = field(repr=False)
+    ids: Mapping[str, tuple[str, ...]] = field(repr=False)
+    known: Mapping[str, frozenset[str]] = field(repr=False)
+    hash: str
+    _below: dict[tuple[str, EntityUid], tuple[EntityUid, ...]] = field(default_factory=dict, repr=False)
+
+    def has(self, type_: str, id_: str) -> bool:
+        """Whether an entity is stored."""
+        return id_ in self.known.get(type_, ())
+
+    def reach(self, roots: Iterable[EntityUid], made: Collection[EntityUid]) -> list[str]:
+        """Returns the texts of the stored entities that a policy could come to from `roots`, but those that are `made` anew."""
+        waiting, seen, texts = list(roots), set(made), list[str]()
+        while waiting:
+            uid = waiting.pop()
+            if uid in seen:
+                continue
+            seen.add(uid)
+            stored = self.by_uid.get(uid)
+            if stored is not None:
+                texts.append(stored.text)
+                waiting += stored.reached
+        return texts
+
+    def above(self, uid: EntityUid) -> frozenset[EntityUid]:
+        """Returns all that an entity is in."""
+        stored = self.by_uid.get(uid)
+        return stored.above if stored is not None else frozenset()
+
+    def below(self, type_: str, group: EntityUid) -> tuple[EntityUid, ...]:
+        """Returns the entities of a type that are another, or in it."""
+        key = (type_, group)
+        if key not in self._below:
+            inside = (uid for uid in map(EntityUid, [type_] * len(self.ids.get(type_, ())), self.ids.get(type_, ())))
+            found = [uid for uid in inside if uid != group and group in self.by_uid[uid].above]
+            self._below[key] = (*([group] if group.type == type_ else []), *found)
+        return self._below[key]
+
+
+def load(bundle: Bundle, text: str, reads: Reads) -> StoredEntities:
+    """Returns the entities of a text in Cedar's JSON; `reads` is what the policies read. Raises `PolicyError`."""
+    try:
+        given = json.loads(text, object_pairs_hook=_once)
+        refuse_unknown(given)
+        handle = slices.parse(bundle, canonical(given))
+    except (ValueError, RecursionError) as error:
+        raise PolicyError([Finding(ENTITIES, 0, "", str(error))]) from error
+    actions = frozenset(bundle.action_uids.values())
+    found = (_stored(each, reads) for each in json.loads(str(handle)))
+    by_uid = {stored.uid: stored for stored in found if stored.uid not in actions}
+    ids: dict[str, list[str]] = defaultdict(list)
+    for uid in sorted(by_uid):
+        ids[uid.type].append(uid.id)
+    whole = slices.digest(stored.text for _, stored in sorted(by_uid.items()))
+    ordered = {type_: tuple(found) for type_, found in ids.items()}
+    return StoredEntities(handle, by_uid, ordered, {type_: frozenset(found) for type_, found in ids.items()}, whole)
+
+
+def made_text(uid: EntityUid, stored: Stored | None, attrs: Mapping[str, object]) -> str:
+    """Returns an entity in Cedar's JSON as it is with some attributes, over those that are stored of it, if it is."""
+    given = {name: _member(name, value) for name, value in attrs.items()}
+    if stored is None:
+        return _text(uid, given, _tail({}, ()))
+    return _text(uid, {**stored.members, **given}, stored.tail)
+
+
+def _text(uid: EntityUid, members: Mapping[str, str], tail: str) -> str:
+    named = f'{{"type":{json.dumps(uid.type)},"id":{json.dumps(uid.id)}}}'
+    return f'{{"uid":{named},"attrs":{{{",".join(members.values())}}}{tail}}}'
+
+
+def _member(name: str, value: object) -> str:
+    return f"{json.dumps(name)}:{json.dumps(value)}"
+
+
+def _tail(tags: Mapping[str, object], above: Iterable[EntityUid]) -> str:
+    parents = [{"type": parent.type, "id": parent.id} for parent in above]
+    return f',"parents":{json.dumps(parents)},"tags":{json.dumps(tags)}'
+
+
+def _stored(entity: Mapping[str, Any], reads: Reads) -> Stored:
+    """An entity as Cedar writes it: everything that is named is marked as an entity, and its parents are all that it is in."""
+    uid = EntityUid(**entity["uid"])
+    attrs, tags = entity["attrs"], entity.get("tags", {})
+    above = frozenset(EntityUid(**parent) for parent in entity["parents"])
+    followed = [value for name, value in attrs.items() if name in reads.attributes]
+    reached = above.union(named(followed), named(list(tags.values())) if reads.tags else ())
+    members = {name: _member(name, value) for name, value in attrs.items()}
+    tail = _tail(tags, sorted(above))
+    return Stored(uid, attrs, above, reached, members, tail, _text(uid, members, tail))
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueRefused(f"a record holds a key twice: {sorted(key for key, _ in pairs)}")
+    return made

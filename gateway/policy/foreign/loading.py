@@ -1,0 +1,56 @@
+"""Loading a foreign store: the whole directory, or every reason why not."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from gateway.policy.bundle import SCHEMA, Bundle
+from gateway.policy.engine import ENUMERATED
+from gateway.policy.finding import Finding, PolicyError
+from gateway.policy.foreign import entities, schema
+from gateway.policy.foreign.entities import ENTITIES, MAX_BYTES
+from gateway.policy.foreign.overlay import Overlays
+from gateway.policy.foreign.schema import ForeignSchema
+from gateway.policy.foreign.store import ForeignStore, hash_of
+from gateway.policy.reading import reads
+
+ALIASES = "authzen.toml"
+POLICIES = "policies"
+
+
+def load(directory: Path) -> ForeignStore:
+    """Returns the store that a directory holds: `schema.cedarschema`, `policies/`, `entities.json` and, if it is there,
+    `authzen.toml`. Raises `PolicyError`.
+
+    What guards the process and the answer holds for its policies as for our own; how they are written is its own affair.
+    """
+    bundle = Bundle.load(directory / SCHEMA, directory / POLICIES, house_rules=False, rows=())
+    said, read = schema.read(bundle.schema), reads(bundle.trees.values())
+    stored = entities.load(bundle, _text(directory / ENTITIES), read)
+    path = directory / ALIASES
+    aliases = _aliases(_text(path), said) if path.is_file() else {}
+    enumerated = ENUMERATED.search(str(bundle.schema)) is not None
+    overlays = Overlays(bundle, said, stored, read)
+    return ForeignStore(bundle, said, stored, aliases, overlays, hash_of(bundle, stored, aliases), enumerated)
+
+
+def _aliases(text: str, said: ForeignSchema) -> Mapping[str, str]:
+    try:
+        read = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError([Finding(ALIASES, 0, "", str(error))]) from error
+    wrong = [name for name, type_ in read.items() if not isinstance(type_, str) or type_ not in said.entities]
+    if wrong:
+        raise PolicyError([Finding(ALIASES, 0, name, "is not set to an entity type of the schema") for name in wrong])
+    return {name: str(type_) for name, type_ in read.items()}
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise PolicyError([Finding(path.name, 0, "", f"longer than {MAX_BYTES} bytes")])
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError([Finding(path.name, 0, "", f"cannot be read: {type(error).__name__}")]) from error
