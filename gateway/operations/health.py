@@ -48,7 +48,7 @@ def _details(call: Call, owed: int) -> dict[str, object]:
         "bundle": call.access.engines.of(call.org.id).bundle.hash,
         "policies_loaded_at": optional_stamp(call.access.engines.loaded_at),
         "policies_waiting": waiting_bundle(call.access.engines),
-        "policies_failure": call.access.engines.failure,
+        "policies_failure": call.access.engines.own(call.org.id).failure or call.access.engines.failure,
         "data_version": call.state.version,
         "divergences": call.access.divergences,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,16 +11,28 @@ from datetime import datetime
 from gateway.model.org_policy import OrgPolicy
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
+from gateway.policy.finding import PolicyError
 from gateway.policy.organisation import extend
 from gateway.policy.shadow import DIRECTORY, Shadow, Tally, differing
+
+#: What decides for an organisation whose policies in force do not load, beside the policies of the product.
+CLOSED = '@reason("The policies of the organisation do not load; nothing is allowed until they are mended.") ' + (
+    "forbid (principal, action, resource);"
+)
+
+_log = logging.getLogger("gateway.policy")
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What one organisation is decided by, and what is asked beside."""
+    """What one organisation is decided by, and what is asked beside.
+
+    `failure` says why that is not what its policies say; None when it is.
+    """
 
     engine: PolicyEngine
     shadow: Shadow | None = None
+    failure: str | None = None
 
     def bundles(self) -> list[Bundle]:
         """Returns what decides and what is asked beside."""
@@ -124,14 +137,31 @@ class Engines:
         orgs: Iterable[str] = (),
     ) -> dict[str, Own]:
         """Returns the same for every organisation that has any policy; with `beside`, for all `orgs`, each of which counts
-        for itself what would be otherwise."""
+        for itself what would be otherwise.
+
+        Policies of an organisation that load no more, under other policies of the product say, fail it alone: what is asked
+        beside is left out then, and where what is in force does not load, nothing is allowed there but to mend it.
+        """
         by_org: dict[str, list[OrgPolicy]] = defaultdict(list)
         for policy in policies:
             by_org[policy.org_id].append(policy)
         if beside is None:
-            return {org_id: self.build(found, now, on=on) for org_id, found in by_org.items()}
-        everybody = {*orgs, *by_org}
-        return {org_id: self.build(by_org[org_id], now, on=on, beside=beside, org_id=org_id) for org_id in everybody}
+            return {org_id: self._build_or_close(found, now, on, None, org_id) for org_id, found in by_org.items()}
+        return {org_id: self._build_or_close(by_org[org_id], now, on, beside, org_id) for org_id in {*orgs, *by_org}}
+
+    def _build_or_close(
+        self, policies: Sequence[OrgPolicy], now: datetime, on: PolicyEngine | None, beside: Staged | None, org_id: str
+    ) -> Own:
+        deciding = [replace(policy, current=policy.enforced) for policy in policies if policy.enforced is not None]
+        failure: str | None = None
+        for tried, more in ((policies, beside), (deciding, None)):
+            try:
+                return replace(self.build(tried, now, on=on, beside=more, org_id=org_id), failure=failure)
+            except PolicyError as refused:
+                failure = failure or f"policies of the organisation do not load: {refused.findings[0]}"
+                _log.error("policies of the organisation %s do not load: %s", org_id, refused.findings[0])
+        base = on or self.base
+        return Own(base.sibling(extend(base.bundle, {"closed": CLOSED})), failure=failure)
 
     def put(self, org_id: str, own: Own) -> None:
         """Let an organisation be decided by what was built for it."""

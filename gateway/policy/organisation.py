@@ -45,7 +45,7 @@ def extend(base: Bundle, texts: Mapping[str, str]) -> Bundle:
     for stored_id, text in sorted(texts.items()):
         file = f"{PREFIX}{stored_id}"
         try:
-            files[file] = _rewritten(file, text, base, findings)
+            files[file] = _rewritten(file, text, findings)
         except guard.GuardError as error:
             findings.append(Finding(file, 0, "", str(error)))
     if findings:
@@ -74,22 +74,22 @@ def _permits(bundle: Bundle, files: Collection[str]) -> list[str]:
     return [id_ for id_, info in bundle.policies.items() if info.file in files and info.effect == "permit"]
 
 
-def _rewritten(file: str, text: str, base: Bundle, findings: list[Finding]) -> str:
+def _rewritten(file: str, text: str, findings: list[Finding]) -> str:
     """Returns a text in which each policy bears its whole id and a reason, and its bound; lines stay where they are."""
     guard.check_size(text)
     if len(text.encode()) > MAX_BYTES:
         raise guard.GuardError(f"longer than {MAX_BYTES} bytes")
     made, line = "", 1
     for number, piece in enumerate(split(text), start=1):
-        policy = _policy(file, number, piece, base, findings)
+        policy = _policy(file, number, piece, findings)
         made, line = made + "\n" * (piece.line - line) + policy, piece.line + policy.count("\n")
     return made
 
 
-def _policy(file: str, number: int, piece: Piece, base: Bundle, findings: list[Finding]) -> str:
+def _policy(file: str, number: int, piece: Piece, findings: list[Finding]) -> str:
     notes, at = _annotations(piece.text)
     own = notes.get("id")
-    for message in _refused(notes, base):
+    for message in _refused(notes):
         findings.append(Finding(file, piece.line, own[2] if own else "", message))
     text = piece.text
     if "reason" not in notes:
@@ -132,13 +132,13 @@ def _annotations(text: str) -> tuple[dict[str, tuple[int, int, str]], int]:
     return found, words[at].start() if at < len(words) else len(text)
 
 
-def _refused(notes: Mapping[str, tuple[int, int, str]], base: Bundle) -> Iterator[str]:
+def _refused(notes: Mapping[str, tuple[int, int, str]]) -> Iterator[str]:
     if "id" in notes:
         own = notes["id"][2]
         if not OWN_ID.fullmatch(own) or len(own) > ID_CHARACTERS:
             yield f"`@id` is not made of letters, digits and `_.-/`, at most {ID_CHARACTERS}"
-        elif own.startswith(RESERVED) or own in base.policies:
-            yield "`@id` is reserved: it is that of a policy of the product"
+        elif own.startswith(RESERVED):
+            yield f"`@id` is reserved: none of an organisation starts with {', '.join(f'`{start}`' for start in RESERVED)}"
     if len(notes.get("reason", (0, 0, ""))[2]) > REASON_CHARACTERS:
         yield f"`@reason` is longer than {REASON_CHARACTERS} characters"
     for name in NOT_THEIRS:

@@ -57,8 +57,8 @@ def test_a_policy_goes_from_its_file_into_the_shadow_into_force_and_back(
     id_ = added.json["id"]
     reported = command("policy", "shadow-report", *keys)
     assert (reported.code, reported.out.splitlines()[1].split()[0]) == (0, id_)
-    for verb, status in (("promote", "enforce"), ("rollback", "shadow")):
-        assert command("policy", verb, id_, "--json", *keys).json["enforcement_status"] == status
+    for verb, version, status in (("promote", "1", "enforce"), ("rollback", "2", "shadow")):
+        assert command("policy", verb, id_, "--version", version, "--json", *keys).json["enforcement_status"] == status
     own.write_text(TEXT.replace("360", "300"))
     assert command("policy", "edit", id_, own, "--json", *keys).json["version"] == 3
     read = command("policy", "read", id_, "--json", *keys)

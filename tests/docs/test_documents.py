@@ -40,7 +40,7 @@ def commands(document: Path) -> list[list[str]]:
 
 
 def unknown(words: list[str]) -> list[str]:
-    """The words of a command that the parser does not know: its commands first, its flags after."""
+    """The words of a command that the parser does not know, its commands first, its flags after; and the flags that it lacks."""
     parser = build_parser()
     rest = list(words)
     while rest and (nested := [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]):
@@ -50,7 +50,10 @@ def unknown(words: list[str]) -> list[str]:
         if found is None:
             return words
         parser = found
-    return [word for word in rest if word.startswith("--") and word not in parser._option_string_actions]
+    lacking = [a.option_strings[0] for a in parser._actions if a.required and a.option_strings]
+    mentioned = not rest or "--help" in rest  # and not run
+    lacking = [] if mentioned else [flag for flag in lacking if flag not in rest]
+    return lacking + [word for word in rest if word.startswith("--") and word not in parser._option_string_actions]
 
 
 @named

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gateway.operations import cedar_policies
 from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import ABSENT, actions, restart, stored
 from tests.operations.connecting import connect
@@ -172,6 +173,13 @@ def test_a_step_is_taken_from_the_version_that_was_read_or_not_at_all(gateway: G
     assert done(gateway.owner.get(own), 200)["enforced_version"] is None
 
 
+def test_an_organisation_has_so_many_policies_and_no_more(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cedar_policies, "POLICIES_PER_ORG", 1)
+    write(gateway.owner)
+    more = gateway.owner.post(PATH, {"name": "n", "cedar_text": FORBID_AGENTS})
+    assert (more.status_code, more.json()["detail"]) == (409, "an organisation has at most 1 policies: a text may hold several")
+
+
 def test_who_may_do_what_with_policies(gateway: Gateway) -> None:
     policy = write(gateway.owner)
     own = f"{PATH}/{policy['id']}"
@@ -233,6 +241,9 @@ def test_with_two_needed_nobody_brings_back_or_lifts_alone_what_they_wrote(gatew
     assert step(gateway.security, kept, "rollback").status_code == 403
     done(step(gateway.owner, kept, "rollback"), 200)
     done(step(gateway.security, kept, "rollback"), 200)  # what is in force stays the same
+    first = write(gateway.security)
+    done(step(gateway.owner, first, "promote"), 200)
+    assert step(gateway.security, first, "rollback").status_code == 403  # nothing of it would be in force
     lifting = gateway.security.delete(f"{PATH}/{lifted['id']}", confirmed(gateway.security))
     assert (lifting.status_code, lifting.json()["title"]) == (403, "forbidden")
     done(gateway.owner.delete(f"{PATH}/{lifted['id']}", confirmed(gateway.owner)), 204)

@@ -9,7 +9,7 @@ from gateway.model.records import Peer
 from gateway.policy import organisation, sandbox
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
-from gateway.policy.engines import Engines
+from gateway.policy.engines import CLOSED, Engines
 from gateway.policy.finding import PolicyError
 from gateway.policy.organisation import extend
 from gateway.policy.shadow import differing
@@ -76,9 +76,8 @@ def test_no_policy_of_an_organisation_speaks_of_governance_not_even_one_that_err
     [
         ("", "0 holds no policy"),
         ("\n\npermit", "3 unexpected end of input"),
-        ('\n@id("guardrails/observers") ' + FORBID, "2 `@id` is reserved: it is that of a policy of the product"),
-        ('@id("org/read_settings/owner_or_admin") ' + FORBID, "1 `@id` is reserved: it is that of a policy of the product"),
-        ('@id("peer/read/observer") ' + FORBID, "1 `@id` is reserved: it is that of a policy of the product"),
+        ('\n@id("guardrails/observers") ' + FORBID, "2 `@id` is reserved: none of an organisation starts with `guardrails/`"),
+        ('@id("org/read_settings/owner_or_admin") ' + FORBID, "1 `@id` is reserved: none of an organisation starts with"),
         ('@id("a b") ' + FORBID, "1 `@id` is not made of letters, digits and `_.-/`, at most 100"),
         ('@id("x") ' + FORBID + '@id("x")' + FORBID, "1 is also the id of org/p:1"),
         ("@id " + FORBID, "1 `@id` is not made of letters, digits and `_.-/`, at most 100"),
@@ -94,6 +93,19 @@ def test_no_policy_of_an_organisation_speaks_of_governance_not_even_one_that_err
 )  # fmt: skip
 def test_a_text_that_must_not_decide_is_refused_with_its_line(text: str, expected: str) -> None:
     assert findings(text)[0].startswith(expected)
+
+
+def test_an_id_of_the_product_is_another_one_here() -> None:
+    assert own(extend(shipped(), {"p": f'@id("peer/read/observer") {FORBID}'}), "p").keys() == {"org/p/peer/read/observer"}
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("BOUND", " unless { false }"), ("PREFIX", "other/")])
+def test_what_cedar_reads_otherwise_than_it_was_written_is_refused(
+    name: str, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewritten = organisation._policy
+    monkeypatch.setattr(organisation, "_policy", lambda *given: rewritten(*given).replace(getattr(organisation, name), wrong, 1))
+    assert findings(FORBID) == ["1 cannot be told apart from other policies"]
 
 
 def test_all_texts_together_have_a_limit() -> None:
@@ -147,7 +159,9 @@ def test_two_bundles_differ_in_the_actions_about_which_any_policy_is_another() -
     assert differing(one, same) == frozenset()
     assert differing(one, shipped()) == differing(shipped(), one) == {"peer.read"}
     assert differing(one, extend(shipped(), {"p": FORBID.replace("Agent", "Human")})) == {"peer.read"}
-    assert differing(one, other) == frozenset(one.members)
+    assert differing(one, other) == {"peer.read"}
+    everything = extend(shipped(), {"p": FORBID, "q": "forbid (principal, action, resource);"})
+    assert differing(one, everything) == frozenset(one.members)
 
 
 # -- engines
@@ -208,7 +222,7 @@ def test_what_a_shadow_counted_is_kept_while_its_version_is_the_same() -> None:
     waiting = an_org_policy("one", FORBID, mode="shadow")
     made.put(HOME, made.build([waiting], NOW))
     assert world.access.ask(session(agent_caller()), "peer.read", world.peer).allowed
-    made.put(HOME, made.build([waiting, an_org_policy("two", "permit (principal, action, resource);")], NOW))
+    made.put(HOME, made.build([waiting, an_org_policy("two", PERMIT_ALL)], NOW))
     shadow = made.shadow_of(HOME)
     assert shadow is not None
     assert shadow.tallies["one"].lose.principals == {EntityUid("Agent", "agent"): 1}
@@ -224,3 +238,26 @@ def test_a_new_base_replaces_everything_at_once() -> None:
     assert [made.base, made.failure, made.loaded_at] == [base, None, NOW]
     assert "peer/read/observer" not in made.of(HOME).bundle.policies
     assert own(made.of(HOME).bundle, "one").keys() == {"org/one/1"}
+
+
+BROKEN = "forbid (principal, action, resource) when { context.gone };"
+
+
+def test_an_organisation_whose_policies_load_no_more_is_closed_and_can_mend_them_and_others_go_on() -> None:
+    world = World()
+    made = world.access.engines
+    made.put_all(made.build_all([an_org_policy("one", BROKEN), an_org_policy("far", FORBID, org_id=AWAY)], NOW))
+    owner = session(caller("owner"))
+    assert "attribute `gone`" in str(made.own(HOME).failure)
+    assert (made.own(AWAY).failure, own(made.of(AWAY).bundle, "far").keys()) == (None, {"org/far/1"})
+    refused = world.access.ask(owner, "org.read_settings", world.org)
+    assert (refused.allowed, refused.reason.text if refused.reason else None) == (False, CLOSED.split('"')[1])
+    assert world.access.ask(owner, "policy.update", an_org_policy("one", BROKEN)).allowed
+
+
+def test_what_waits_and_loads_no_more_takes_nothing_away_from_what_decides() -> None:
+    made = engines()
+    waiting = an_org_policy("two", BROKEN, mode="shadow")
+    made.put_all(made.build_all([an_org_policy("one", FORBID), waiting], NOW))
+    assert (own(made.of(HOME).bundle, "one").keys(), made.shadow_of(HOME)) == ({"org/one/1"}, None)
+    assert "attribute `gone`" in str(made.own(HOME).failure)
