@@ -103,7 +103,7 @@ class Bundle:
             members=MappingProxyType(members),
             partitions=partition.build(members, trees, built),
             trees=MappingProxyType(trees),
-            contextual=self.contextual - {policy_id},
+            contextual=self.contextual & policies.keys(),
         )
 
     def extended(self, policies: Mapping[str, str]) -> Bundle:
