@@ -11,7 +11,7 @@ from gateway.model.org_policy import OrgPolicy
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.organisation import extend
-from gateway.policy.shadow import DIRECTORY, Shadow, Tally, differing
+from gateway.policy.shadow import DIRECTORY, Shadow, Tally, added, differing
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,9 @@ class Engines:
         if beside is not None:
             tallies[DIRECTORY] = self._tally_of(org_id, beside)
         other = under.sibling(extend(under.bundle, whole)) if whole else under
-        return Own(engine, Shadow(other, tallies, differing(engine.bundle, other.bundle)))
+        more = added(engine.bundle, other.bundle)
+        alone = under.sibling(more) if more is not None else None
+        return Own(engine, Shadow(other, tallies, differing(engine.bundle, other.bundle), alone))
 
     def build_all(
         self,
