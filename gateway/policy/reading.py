@@ -15,10 +15,11 @@ def reads_context(policy: pst.Template) -> bool:
 
 def mentions(tree: object, variable: pst.VarName) -> bool:
     """Whether a policy or an expression mentions a variable of the request."""
-    return any(isinstance(node, pst.Var) and node.name == variable for node in _nodes(tree))
+    return any(isinstance(node, pst.Var) and node.name == variable for node in nodes(tree))
 
 
-def _nodes(root: object) -> Iterator[object]:
+def nodes(root: object) -> Iterator[object]:
+    """Yields a policy or an expression and all that it is made of."""
     waiting = [root]
     while waiting:
         node = waiting.pop()

@@ -118,7 +118,8 @@ def test_a_failure_in_the_shadow_is_counted_and_nobody_else_s_concern(gateway: G
     write(gateway.security, NO_AGENTS)
     org = gateway.services.state.humans[gateway.owner.id].org_id
     shadow = gateway.services.access.engines.shadow_of(org)
-    assert shadow is not None and shadow.added is not None
+    assert shadow is not None
+    assert shadow.added is not None
 
     class Failing(PolicyEngine):
         def decide(self, *_: object) -> Any:

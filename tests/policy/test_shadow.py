@@ -62,7 +62,8 @@ def test_only_policies_of_one_kind_that_are_added_are_asked_alone() -> None:
     stop, twice = ('@id("stop") forbid (principal, action, resource)' + end for end in (";", " when { principal.active };"))
     permits, stopped, otherwise = (b.an_engine(*texts).bundle for texts in ((b.PERMIT,), (b.PERMIT, stop), (b.PERMIT, twice)))
     found = added(permits, stopped)
-    assert found is not None and found.policies.keys() == {"stop"}
+    assert found is not None
+    assert found.policies.keys() == {"stop"}
     assert added(stopped, permits) is None
     assert added(stopped, otherwise) is None
     assert added(b.an_engine(stop).bundle, stopped) is None
