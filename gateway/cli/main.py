@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gateway.authn.keys import REAUTH
-from gateway.cli import client, local, policy, policy_prove, policy_replay
+from gateway.cli import client, local, policy, policy_changes, policy_prove, policy_replay
 from gateway.cli.command import Argument, Asked, Command
 from gateway.cli.commands import COMMANDS
 from gateway.cli.exits import DONE, USAGE, CommandError
@@ -85,6 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
     local.add_commands(commands)
     nouns: dict[str, Any] = {"policy": policy.add_noun(commands)}
     policy_prove.add_verbs(nouns["policy"])
+    policy_changes.add_verbs(nouns["policy"])
     for command in COMMANDS:
         if not command.verb:
             _add(commands, command.noun, command)

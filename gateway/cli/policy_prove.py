@@ -1,4 +1,4 @@
-"""`peergate policy prove` and `changes`: what holds of policies for every request and every store."""
+"""`peergate policy prove`: what holds of policies for every request and every store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORDS = {"proved": "proved", "refuted": "REFUTED", "open": "NOT PROVED"}
 
 
 def add_verbs(verbs: Any) -> None:
-    """Put `prove` and `changes` into the parser of `policy`."""
+    """Put `prove` into the parser of `policy`."""
     prove = add_verb(
         verbs,
         "prove",
@@ -49,26 +49,10 @@ def add_verbs(verbs: Any) -> None:
     what.add_argument("--never", type=Path, metavar="FILE", help="forbids of your own, of which none may ever be needed")
     what.add_argument("--implies", type=Path, metavar="CURRENT", help="that the folder grants nothing that this one does not")
     what.add_argument("--equivalent", type=Path, metavar="OTHER", help="that both folders allow the same")
-    changes = add_verb(
-        verbs,
-        "changes",
-        _changes,
-        "prove that new policies differ from old ones only where you say, and only narrow there",
-        about="CLAIM is a Cedar condition, or a list of actions, principal types and principals. Where a proof does not reach, "
-        "the cases of the new folder are decided under both.",
-        examples=(
-            "changes policies candidate --only 'memory.search, memory.read, Connection'",
-            "changes policies candidate --only 'principal is Agent && context.clock.weekday > 5'",
-        ),
-        exits=EXITS,
-    )
-    changes.add_argument("old", metavar="OLD", type=Path, help="the folder that decides now")
-    changes.add_argument("new", metavar="NEW", type=Path, help="the folder that might")
-    changes.add_argument("--only", metavar="CLAIM", required=True, help="where they may differ")
 
 
 def _prove(given: argparse.Namespace) -> int:
-    _require()
+    require()
     from gateway.policy.prove import proof
     from gateway.policy.prove.invariants import INVARIANTS, Invariant
 
@@ -97,21 +81,6 @@ def _checked(own: Invariant, bundle: Bundle) -> Invariant:
     return own
 
 
-def _changes(given: argparse.Namespace) -> int:
-    _require()
-    from gateway.policy.prove import claim, proof
-
-    old, folder = find(given.old).bundle(), find(given.new)
-    try:
-        only = claim.read(old, given.only)
-    except PolicyError as wrong:
-        raise CommandError(
-            f"`--only` is no condition of the schema, and no list of its actions and principals: {wrong}", USAGE
-        ) from wrong
-    with _reach(), progress("changes") as shown:
-        return _told(given, [proof.changes(old, folder.bundle(), only, cases=folder.cases(), progress=shown)])
-
-
 @contextmanager
 def _reach() -> Iterator[None]:
     try:
@@ -120,28 +89,37 @@ def _reach() -> Iterator[None]:
         raise CommandError(f"not reached: {outside}", UNPROVED) from outside
 
 
-def _require() -> None:
+def require() -> None:
+    """Refuses to go on without the solver."""
     if find_spec("z3") is None:
         raise CommandError("proofs need the solver: pip install 'peergate[prove]'", UNPROVED)
 
 
 def _told(given: argparse.Namespace, proofs: Sequence[Proof]) -> int:
     if given.json:
-        print_json({"proofs": [_json(proof) for proof in proofs]})
+        print_json({"proofs": [proof_json(proof) for proof in proofs]})
     else:
         for proof in proofs:
-            _print(proof)
+            print_proof(proof)
+            print_counterexample(proof)
+    return code_of(*proofs)
+
+
+def code_of(*proofs: Proof) -> int:
+    """The exit code of some proofs: that of the worst."""
     found = {proof.status for proof in proofs}
     return DIFFERENCE if "refuted" in found else UNPROVED if "open" in found else DONE
 
 
-def _json(proof: Proof) -> dict[str, object]:
+def proof_json(proof: Proof) -> dict[str, object]:
+    """A proof for scripts."""
     shown = {name: getattr(proof, name) for name in ("claim", "sentence", "status", "questions", "whatever", "assumed", "open")}
     found = proof.counterexample
     return {**shown, "counterexample": found and {"confirmed": found.confirmed, "said": found.said, "case": expand(found.case)}}
 
 
-def _print(proof: Proof) -> None:
+def print_proof(proof: Proof) -> None:
+    """What became of a claim, without its counterexample."""
     held = ", whatever else is permitted" if proof.whatever else ""
     print(bold(f"{WORDS[proof.status]}  {proof.claim}"))
     print_prose(f"    {proof.sentence}\n    {proof.questions} kinds of question{held}")
@@ -149,6 +127,10 @@ def _print(proof: Proof) -> None:
         print_prose(f"    taken to answer anything: {assumed}")
     for why in proof.open:
         print_prose(f"    not reached: {why}")
+
+
+def print_counterexample(proof: Proof) -> None:
+    """The case that breaks a claim, if there is one, as a file of cases."""
     if (found := proof.counterexample) is None:
         return
     if not found.confirmed:

@@ -12,6 +12,7 @@ from typing import Any
 from gateway import limits
 from gateway.errors import Invalid
 from gateway.model.grant import Grant
+from gateway.model.recorded import RecordedPage
 from gateway.model.records import Org
 from gateway.operations.call import Call, Services
 from gateway.operations.operation import Operation, Reply
@@ -21,6 +22,7 @@ from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.finding import PolicyError
 from gateway.policy.organisation import extend
+from gateway.policy.redecided import Redecided, Redeciding
 from gateway.policy.replay import Replay, Report
 from gateway.store import replaying
 from gateway.store.entities import Installation, LogEntry
@@ -63,6 +65,18 @@ async def replay_data(services: Services, candidate: Bundle, *, since: datetime 
         return await _replay(services, grant, candidate, own, after=0, since=since, progress=progress)
 
 
+async def redecide_data(
+    services: Services, old: Bundle, new: Bundle, only: Bundle, *, since: datetime | None, progress: Steps = _silent
+) -> Redecided:
+    """As the operator, decide everything that the data directory has recorded since a time again, by old policies and by new."""
+    async with as_operator(services) as session:
+        grant = services.access.authorize(session, "admin.take_evidence", Installation())
+        await put_down(services, session)
+        redeciding = Redeciding(old, new, only, dict(services.state.memory_grants))
+        await _each_page(services, grant, redeciding.add, after=0, since=since, progress=progress)
+        return redeciding.found
+
+
 def shape(report: Report, *, flips: int | None = None) -> dict[str, Any]:
     """A report as JSON, with at most so many lines of its table."""
     counts = {name: value for name, value in asdict(report).items() if name != "flips"}
@@ -95,6 +109,19 @@ async def _replay(
     progress: Steps = _silent,
 ) -> Report:
     replay = Replay(candidate, own, dict(services.state.memory_grants), partial(bundle_of, services, grant))
+    await _each_page(services, grant, replay.add, after=after, since=since, progress=progress)
+    return replay.report()
+
+
+async def _each_page(
+    services: Services,
+    grant: Grant[Org] | Grant[Installation],
+    add: Callable[[RecordedPage], None],
+    *,
+    after: int,
+    since: datetime | None,
+    progress: Steps,
+) -> None:
     done, place = 0, after
     end: int | None = place
     while end is not None:
@@ -102,11 +129,10 @@ async def _replay(
         read = partial(replaying.recorded, grant=grant, after=place, since=since, limit=PAGE)
         page = await services.database.read(read)
         # Not on the event loop: between two calls to Cedar others get their turn.
-        await asyncio.to_thread(replay.add, page)
+        await asyncio.to_thread(add, page)
         done += len(page.rows)
         progress(done)
         end = page.last_seq
-    return replay.report()
 
 
 def _with(bundle: Bundle, text: str) -> Bundle:

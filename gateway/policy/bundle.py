@@ -17,7 +17,8 @@ from gateway.policy import files, guard, house, partition, source, translatable
 from gateway.policy import vocabulary as vocabularies
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.grants import RESERVED
-from gateway.policy.reading import reads_context
+from gateway.policy.reading import Path as Read
+from gateway.policy.reading import context_paths
 from gateway.policy.source import Policy, PolicyInfo
 from gateway.policy.value import canonical
 from gateway.policy.vocabulary import Vocabulary
@@ -31,7 +32,7 @@ class Bundle:
 
     `hash` is the SHA-256, in hex, of the schema text and of each policy's id and text; the order of the files is not in
     it. `actions` are the ids of the schema's actions that group no others; `members` are the ids of the policies that could
-    match each action, and `contextual` of those that mention the context. The rest is for this package.
+    match each action, and `contextual` has the paths that policies read of the context. The rest is for this package.
     """
 
     hash: str
@@ -44,7 +45,7 @@ class Bundle:
     members: Mapping[str, tuple[str, ...]] = field(repr=False)
     partitions: Mapping[str, cedarpy.PolicySet | None] = field(repr=False, compare=False)
     trees: Mapping[str, pst.Template] = field(repr=False, compare=False)
-    contextual: frozenset[str] = field(repr=False, compare=False)
+    contextual: Mapping[str, frozenset[Read]] = field(repr=False, compare=False)
     vocabulary: Vocabulary = field(repr=False)
 
     @classmethod
@@ -113,7 +114,7 @@ class Bundle:
             members=MappingProxyType(members),
             partitions=partition.build(members, trees, built),
             trees=MappingProxyType(trees),
-            contextual=self.contextual & policies.keys(),
+            contextual={id_: paths for id_, paths in self.contextual.items() if id_ in policies},
         )
 
     def extended(self, policies: Mapping[str, str]) -> Bundle:
@@ -140,9 +141,10 @@ class Bundle:
             raise PolicyError(findings)
         return bundle
 
-    def heeding(self) -> frozenset[str]:
-        """Returns the actions that some policy decides by the context."""
-        return frozenset(action for action, ids in self.members.items() if not self.contextual.isdisjoint(ids))
+    def heeding(self) -> Mapping[str, frozenset[Read]]:
+        """Returns the actions that some policy decides by the context, with the paths of what is read of it."""
+        read = {action: [self.contextual[id_] for id_ in ids if id_ in self.contextual] for action, ids in self.members.items()}
+        return {action: frozenset().union(*paths) for action, paths in read.items() if paths}
 
     def body(self) -> str:
         """Returns what is needed to decide by it again, as JSON: the schema, and each policy's text by id; with the file and
@@ -221,7 +223,7 @@ def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy],
         members=MappingProxyType(members),
         partitions=partition.build(members, trees, built),
         trees=MappingProxyType(trees),
-        contextual=frozenset(id_ for id_, tree in trees.items() if reads_context(tree)),
+        contextual={id_: paths for id_, tree in trees.items() if (paths := context_paths(tree))},
         vocabulary=before.vocabulary if before is not None else vocabularies.read(str(schema)),
     )
 

@@ -13,7 +13,7 @@ from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.finding import PolicyError
 from gateway.policy.organisation import extend
-from gateway.policy.shadow import DIRECTORY, Shadow, Tally, differing
+from gateway.policy.shadow import DIRECTORY, Shadow, Tally, added, differing
 
 #: What decides for an organisation whose policies in force do not load, beside the policies of the product.
 CLOSED = '@reason("The policies of the organisation do not load; nothing is allowed until they are mended.") ' + (
@@ -125,7 +125,9 @@ class Engines:
         if beside is not None:
             tallies[DIRECTORY] = self._tally_of(org_id, beside)
         other = under.sibling(extend(under.bundle, whole)) if whole else under
-        return Own(engine, Shadow(other, tallies, differing(engine.bundle, other.bundle)))
+        more = added(engine.bundle, other.bundle)
+        alone = under.sibling(more) if more is not None else None
+        return Own(engine, Shadow(other, tallies, differing(engine.bundle, other.bundle), alone))
 
     def build_all(
         self,

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
+from typing import Any
 
 from cedarpy import pst
 
 from gateway.model.entity import EntityUid
+from gateway.policy.value import canonical
+
+#: Names of attributes from the context on.
+Path = tuple[str, ...]
+#: Parts of contexts that are kept: a context is new each minute.
+KEPT = 1_024
+#: Keys of what is a value by itself in Cedar's JSON.
+WHOLE = frozenset(("__entity", "__extn"))
 
 
-def reads_context(policy: pst.Template) -> bool:
-    """Whether any condition of a policy mentions the context; where none does, no context can change a decision."""
-    return mentions(policy, "context")
+def context_paths(tree: object) -> frozenset[Path]:
+    """Returns what of the context a policy or an expression reads: all that is at these paths, and nothing else of it."""
+    return frozenset(_paths(tree))
+
+
+@lru_cache(maxsize=KEPT)
+def read_part(context: str, paths: frozenset[Path]) -> str:
+    """Returns a context in canonical JSON without what is at no path; the empty path is that of all."""
+    return canonical(_part(json.loads(context), paths)) if paths else "{}"
 
 
 def mentions(tree: object, variable: pst.VarName) -> bool:
     """Whether a policy or an expression mentions a variable of the request."""
-    return any(isinstance(node, pst.Var) and node.name == variable for node in _nodes(tree))
+    return any(isinstance(node, pst.Var) and node.name == variable for node in nodes(tree))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +54,7 @@ def reads(policies: Iterable[pst.Template]) -> Reads:
     entities: set[EntityUid] = set()
     for policy in policies:
         compared: set[int] = set()
-        for node in _nodes(policy.clauses):  # outer first
+        for node in nodes(policy.clauses):  # outer first
             match node:
                 case pst.GetAttr(_, name):
                     attributes.add(name)
@@ -58,14 +75,55 @@ def reads(policies: Iterable[pst.Template]) -> Reads:
     return Reads(frozenset(attributes), tags, frozenset(entities))
 
 
-def _nodes(root: object) -> Iterator[object]:
+def _paths(root: object) -> Iterator[Path]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if (path := _path(node)) is not None:
+            yield path
+        else:
+            waiting.extend(_within(node))
+
+
+def _path(node: object) -> Path | None:
+    """The path that an expression is; None for one that is none into the context."""
+    match node:
+        case pst.Var("context"):
+            return ()
+        case pst.GetAttr(base, name):
+            names: Path = (name,)
+        case pst.HasAttr(base, names):
+            pass
+        case _:
+            return None
+    above = _path(base)
+    return None if above is None else (*above, *names)
+
+
+def _part(value: Any, paths: frozenset[Path]) -> Any:
+    """What is at some paths; an entity or an extension value is kept whole, for its members are no attributes."""
+    if () in paths or not isinstance(value, dict) or not value.keys().isdisjoint(WHOLE):
+        return value
+    named = {path[0] for path in paths}
+    return {
+        name: _part(member, frozenset(path[1:] for path in paths if path[0] == name))
+        for name, member in value.items()
+        if name in named
+    }
+
+
+def nodes(root: object) -> Iterator[object]:
+    """Yields a policy or an expression and all that it is made of."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
         yield node
-        if is_dataclass(node):
-            waiting.extend(getattr(node, field.name) for field in fields(node))
-        elif isinstance(node, Mapping):
-            waiting.extend(node.values())
-        elif isinstance(node, tuple):
-            waiting.extend(node)
+        waiting.extend(_within(node))
+
+
+def _within(node: object) -> Iterable[object]:
+    if is_dataclass(node):
+        return [getattr(node, field.name) for field in fields(node)]
+    if isinstance(node, Mapping):
+        return node.values()
+    return node if isinstance(node, tuple) else ()

@@ -19,6 +19,8 @@ from gateway.policy.slice import Slice, SliceError, from_texts
 from gateway.policy.value import ValueRefused
 
 Change = Literal["gains", "loses", "other rows"]
+#: Told each decision that was taken again, its verdict, and whether it lists other rows.
+Told = Callable[[Recorded, Verdict, bool], None]
 #: Decisions of one kind that go to Cedar at once.
 AT_ONCE = 200
 #: Slices and contexts that are kept for the decisions that follow; a slice is some kilobytes.
@@ -91,11 +93,16 @@ class _Line:
     samples: list[str] = field(default_factory=list)
 
 
+def _untold(row: Recorded, verdict: Verdict, other_rows: bool) -> None:
+    """Nobody wants to know of one alone."""
+
+
 class Replay:
     """Takes recorded decisions again under a candidate, a page at a time.
 
     `own` are the bundles of the organisations that have policies of their own, by their id, under the candidate's schema.
-    `grants` are all that there were, by id; `bundle_of` gives the bundle of a hash, None when it is not known.
+    `grants` are all that there were, by id; `bundle_of` gives the bundle of a hash, None when it is not known. `told` is
+    called with each answer.
     """
 
     def __init__(
@@ -104,7 +111,9 @@ class Replay:
         own: Mapping[str, Bundle],
         grants: Mapping[str, MemoryGrant],
         bundle_of: Callable[[str], Bundle | None],
+        told: Told = _untold,
     ) -> None:
+        self._told = told
         self._engine = PolicyEngine(candidate, salt=b"")
         self._own = {org_id: self._engine.sibling(bundle) for org_id, bundle in own.items()}
         self._grants = grants
@@ -254,6 +263,7 @@ class Replay:
         return self._engines[bundle_hash]
 
     def _note(self, row: Recorded, verdict: Verdict, *, other_rows: bool = False) -> None:
+        self._told(row, verdict, other_rows)
         if row.allowed == verdict.allowed and not other_rows:
             self._counts["same"] += 1
             self._counts["other_policies"] += row.policies is not None and (row.policies, row.errors) != (

@@ -1,4 +1,4 @@
-"""`peergate policy prove` and `changes`: what they print and how they end."""
+"""`peergate policy prove`: what it prints and how it ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tests.world import ROOT
 pytest.importorskip("z3")
 
 PERMIT = '@id("org/all") permit (principal, action == Action::"peer.read", resource);'
-HOURS = '@id("org/hours") forbid (principal is Agent, action == Action::"peer.read", resource) when { context.clock.minute > 9 };'
 
 
 @pytest.fixture
@@ -65,16 +64,6 @@ def test_what_is_not_reached_ends_with_4_and_is_named(command: Command, folder: 
     ended = command("policy", "prove", "--dir", str(folder))
     assert (ended.code, ended.out) == (4, "")
     assert ended.err == "peergate: not reached: the enumerated type `Colour`\n"
-
-
-def test_changes_say_whether_policies_differ_only_where_they_may(command: Command, folder: Path) -> None:
-    (folder / "policies/org.cedar").write_text(HOURS)
-    between = (str(ROOT), str(folder))
-    assert command("policy", "changes", *between, "--only", "Agent, peer.read").code == 0
-    assert command("policy", "changes", *between, "--only", "context.clock.minute > 9").code == 0
-    assert command("policy", "changes", *between, "--only", "Human").code == 3
-    wrong = command("policy", "changes", *between, "--only", "nobody")
-    assert (wrong.code, wrong.err.startswith("peergate: `--only` is no condition of the schema")) == (2, True)
 
 
 def test_invariants_of_ones_own_are_proved_from_a_file(command: Command, tmp_path: Path) -> None:

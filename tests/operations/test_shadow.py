@@ -119,12 +119,13 @@ def test_a_failure_in_the_shadow_is_counted_and_nobody_else_s_concern(gateway: G
     org = gateway.services.state.humans[gateway.owner.id].org_id
     shadow = gateway.services.access.engines.shadow_of(org)
     assert shadow is not None
+    assert shadow.added is not None
 
     class Failing(PolicyEngine):
         def decide(self, *_: object) -> Any:
             raise RuntimeError("canary")
 
-    shadow.engine = Failing(shadow.engine.bundle, salt=b"")
+    shadow.added = Failing(shadow.added.bundle, salt=b"")
     assert agent.get(peer).status_code == 200
     assert report(gateway)["failures"] == 1
 

@@ -13,6 +13,7 @@ import cedarpy
 from gateway.model.decision import Query
 from gateway.model.entity import Entity, EntityUid, Value
 from gateway.policy.bundle import Bundle
+from gateway.policy.cases import Case, from_json
 from gateway.policy.engine import PolicyEngine
 
 SCHEMA = """
@@ -96,3 +97,20 @@ def bare(
 def in_a_process(code: str) -> subprocess.CompletedProcess[str]:
     """Runs code that may kill its process."""
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+
+
+def a_case(action: str = "read", **context: object) -> Case:
+    """Ann asks about her document, and is allowed."""
+    return from_json(
+        {
+            "request": {
+                "principal": str(ANN), "action": str(EntityUid("Action", action)), "resource": str(DOC), "context": context
+            },
+            "entities": [
+                a_row("Org", "o"),
+                a_row("User", "ann", uid("Org", "o"), org=uid("Org", "o"), active=True, level=1),
+                a_row("Doc", "d", uid("Org", "o"), org=uid("Org", "o"), owner=uid("User", "ann"), level=1),
+            ],
+            "decision": "allow", "reason": [], "num_errors": 0,
+        }
+    )  # fmt: skip

@@ -15,6 +15,8 @@ from typing import TypeVar
 
 from gateway.model.decision import Query
 from gateway.model.entity import Entity, EntityUid, Value
+from gateway.policy.bundle import Bundle
+from gateway.policy.finding import PolicyError
 
 T = TypeVar("T")
 STRINGS, LONGS = ("ann", "bob", "nan", ""), (-2, -1, 0, 1, 2)
@@ -117,6 +119,20 @@ def a_store(chance: random.Random) -> Store:
 def policies(chance: random.Random, store: Store) -> dict[str, str]:
     """Policies by id, each alone a text; a validator may refuse some."""
     return {f"p{n}": f'@id("p{n}") {_policy(chance, store)}' for n in range(chance.randint(1, 7))}
+
+
+def loaded(chance: random.Random, store: Store) -> tuple[dict[str, str], Bundle]:
+    """Policies that the validator takes, and the bundle of them, each in a file of its own."""
+    while True:
+        texts = policies(chance, store)
+        while texts:
+            try:
+                return texts, Bundle.from_text(store.schema(), {f"{i}.cedar": t for i, t in texts.items()}, house_rules=False)
+            except PolicyError as refused:
+                found = {finding.policy_id for finding in refused.findings}
+            if found.isdisjoint(texts):
+                raise AssertionError(f"refused for something else than a policy: {store.schema()}")
+            texts = {id_: text for id_, text in texts.items() if id_ not in found}
 
 
 def _policy(chance: random.Random, store: Store) -> str:

@@ -214,8 +214,18 @@ def test_a_file_may_hold_several_policies_of_its_action() -> None:
 def test_a_bundle_without_one_policy_is_the_rest() -> None:
     bundle = Bundle.from_text(b.SCHEMA, FILES)
     assert bundle.without("guardrails/stop") == Bundle.from_text(b.SCHEMA, {"read.cedar": READ})
+    assert bundle.without("read", "guardrails/stop").policies == {}
+    assert bundle.without() == bundle
     with pytest.raises(KeyError):
         bundle.without("gone")
+
+
+def test_a_bundle_without_policies_knows_which_of_the_rest_read_the_context() -> None:
+    one, two = (b.policy(name, "permit (principal, action, resource) when { context has n };") for name in ("one", "two"))
+    bundle = Bundle.from_text(b.SCHEMA, {"read.cedar": READ, "one.cedar": one, "two.cedar": two}, house_rules=False)
+    assert [set(bundle.without(*ids).contextual) for ids in ((), ("one",), ("one", "two"), ("read",))] == [
+        {"one", "two"}, {"two"}, set(), {"one", "two"},
+    ]  # fmt: skip
 
 
 def test_a_bundle_without_its_last_policy_permits_nothing() -> None:

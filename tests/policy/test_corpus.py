@@ -20,7 +20,6 @@ from gateway.model.decision import DenyKind, Query, Verdict
 from gateway.model.entity import Entity, EntityUid, Value
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
-from gateway.policy.finding import PolicyError
 from tests.policy import random_cedar as r
 
 STORES, REQUESTS = int(os.environ.get("PEERGATE_CORPUS_STORES", "420")), 12
@@ -41,7 +40,7 @@ def test_the_engine_answers_as_plain_cedar_but_for_the_fail_closed_rules() -> No
     for seed in range(STORES):
         chance = random.Random(seed)
         store = r.a_store(chance)
-        texts, bundle = _loaded(chance, store)
+        texts, bundle = r.loaded(chance, store)
         schema = cedarpy.Schema.from_str(store.schema())
         engine, turned = PolicyEngine(bundle, salt=b""), PolicyEngine(_turned(chance, bundle), salt=b"")
         found = r.entities(chance, store)
@@ -101,20 +100,6 @@ def _expected(
 
 def _answer(verdict: Verdict) -> Answer:
     return verdict.allowed, verdict.deny_kind, verdict.policies, verdict.errors
-
-
-def _loaded(chance: random.Random, store: r.Store) -> tuple[dict[str, str], Bundle]:
-    """Policies that the validator takes, and the bundle of them, each in a file of its own."""
-    while True:
-        texts = r.policies(chance, store)
-        while texts:
-            try:
-                return texts, Bundle.from_text(store.schema(), {f"{i}.cedar": t for i, t in texts.items()}, house_rules=False)
-            except PolicyError as refused:
-                found = {finding.policy_id for finding in refused.findings}
-            if found.isdisjoint(texts):
-                raise AssertionError(f"refused for something else than a policy: {store.schema()}")
-            texts = {id_: text for id_, text in texts.items() if id_ not in found}
 
 
 def _turned(chance: random.Random, bundle: Bundle) -> Bundle:

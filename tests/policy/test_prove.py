@@ -23,6 +23,7 @@ from gateway.policy.prove.invariants import EVERYTHING, INVARIANTS, Invariant
 from gateway.policy.prove.logic import no, some
 from gateway.policy.prove.proof import Proof, changes, equivalent, implies, prove
 from gateway.policy.prove.scene import COVERED, Question, Scene
+from gateway.policy.prove.trial import tried
 from tests.memory.rows import a_grant
 from tests.policy import builders as b
 from tests.world import ROOT
@@ -231,8 +232,10 @@ def test_the_cases_refute_what_a_proof_does_not_reach() -> None:
         {"request": {**request, "context": moment}, "entities": entities, "decision": "allow", "reason": [], "num_errors": 0}
     )
     only = claim.read(old, "drop")
-    assert changes(old, new, only).status == "open"
-    assert changes(old, new, only, cases=[case]).status == "refuted"
+    proof = changes(old, new, only)
+    assert (proof.status, tried(proof, old, new, only, [], samples=0).proof) == ("open", proof)
+    found = tried(proof, old, new, only, [case], samples=0).proof
+    assert (found.status, case_of(found).request["context"]) == ("refuted", moment)
 
 
 def test_two_schemas_are_not_compared() -> None:

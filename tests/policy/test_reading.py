@@ -1,11 +1,13 @@
-"""What a request needs validating for, and whether its context is read at all."""
+"""What a request needs validating for, and what of its context is read."""
 
 from __future__ import annotations
 
 from gateway.model.decision import DenyKind, Query
 from gateway.model.entity import Entity, EntityUid, Value
+from gateway.policy import guard
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
+from gateway.policy.reading import context_paths, read_part
 
 SCHEMA = """
 entity User;
@@ -65,3 +67,26 @@ def test_what_is_remembered_as_valid_is_bounded() -> None:
     over._valid.update(("see", "User", "Doc", str(number)) for number in range(4_097))
     decided(over, "see", {"late": True})
     assert len(over._valid) == 1
+
+
+def paths(condition: str) -> set[tuple[str, ...]]:
+    return set(context_paths(guard.parse(f"permit (principal, action, resource) when {{ {condition} }};")))
+
+
+def test_what_a_policy_reads_of_the_context_is_found_however_it_is_read() -> None:
+    assert paths("principal == resource") == set()
+    assert paths("context.clock.minute > 1 && context has now") == {("clock", "minute"), ("now",)}
+    assert paths("context has clock.minute || context.a.b.c") == {("clock",), ("clock", "minute"), ("a", "b", "c")}
+    assert paths("context == resource.box || [context.a].contains(principal.box)") == {(), ("a",)}
+    assert paths("(if resource.x then context else context.box).name == 1") == {(), ("box",)}
+
+
+def test_a_part_of_a_context_has_all_that_is_at_the_paths_and_no_entity_is_cut() -> None:
+    box, friend = '"box":{"name":"n","open":{"deep":1}}', '"friend":{"__entity":{"id":"a","type":"User"}}'
+    context = f'{{{box},{friend},"now":{{"__extn":{{"arg":"x","fn":"ip"}}}}}}'
+    assert read_part(context, frozenset()) == "{}"
+    assert read_part(context, frozenset({()})) == context
+    assert read_part(context, frozenset({("box", "open", "deep")})) == '{"box":{"open":{"deep":1}}}'
+    assert read_part(context, frozenset({("box", "gone"), ("gone",)})) == '{"box":{}}'
+    assert read_part(context, frozenset({("friend", "name")})) == f"{{{friend}}}"
+    assert read_part(context, frozenset({("box",), ("box", "name")})) == f"{{{box}}}"

@@ -69,7 +69,8 @@ def tried(case: Case, answers: Answers) -> Counterexample:
         "reason": list(first.policies),
         "num_errors": len(first.errors),
     }
-    return Counterexample(cases.from_json({**cases.expand(case), **answer}), confirmed, said)
+    asked = {key: value for key, value in cases.expand(case).items() if key != "deny_kind"}
+    return Counterexample(cases.from_json({**asked, **answer}), confirmed, said)
 
 
 def _decided(bundle: Bundle, case: Case) -> Verdict | None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
 from gateway.policy.bundle import Bundle
-from gateway.policy.cases import Case
 from gateway.policy.finding import PolicyError
 from gateway.policy.prove import counterexample, schema
 from gateway.policy.prove.counterexample import Answers, Counterexample
 from gateway.policy.prove.invariants import INVARIANTS, Invariant
 from gateway.policy.prove.logic import Term, never, no
-from gateway.policy.prove.scene import Question, Scene, questions
-from gateway.policy.prove.schema import Unprovable
+from gateway.policy.prove.scene import Scene
+from gateway.policy.prove.schema import Question, Unprovable, questions
 
 Status = Literal["proved", "refuted", "open"]
 #: Told how many of how many kinds of question are done.
@@ -30,9 +29,10 @@ def _silent(done: int, total: int) -> None:
 class Proof:
     """What became of a claim.
 
-    `questions` counts the kinds of question, an action between two types, that it speaks of. `whatever` is whether the
-    forbids alone keep an invariant, so that no permit that is added could break it. `assumed` names policies that cannot be
-    encoded, and why; a proof holds whatever they answer. `open` says why it is neither proved nor refuted.
+    `questions` counts the kinds of question, an action between two types, that it speaks of; of two bundles `reached` has
+    those that they differ in, and whether each is proved. `whatever` is whether the forbids alone keep an invariant, so that
+    no permit that is added could break it. `assumed` names policies that cannot be encoded, and why; a proof holds whatever
+    they answer. `open` says why it is neither proved nor refuted.
     """
 
     claim: str
@@ -43,6 +43,7 @@ class Proof:
     assumed: tuple[str, ...]
     open: tuple[str, ...]
     counterexample: Counterexample | None
+    reached: Mapping[Question, bool] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -56,6 +57,7 @@ class _Search:
     assumed: dict[str, None] = field(default_factory=dict)
     open: dict[str, None] = field(default_factory=dict)
     found: Counterexample | None = None
+    reached: dict[Question, bool] = field(default_factory=dict)
 
     def look(self, scene: Scene, answers: Answers) -> None:
         """Looks for a request at which all bundles answer so."""
@@ -70,6 +72,7 @@ class _Search:
 
     def leave(self, question: Question, why: str) -> None:
         self.open[f"{_place(question)}: {why}"] = None
+        self.reached[question] = False
 
     def proof(self) -> Proof:
         refuted = self.found is not None and self.found.confirmed
@@ -85,6 +88,7 @@ class _Search:
             tuple(self.assumed),
             tuple(self.open),
             self.found,
+            self.reached,
         )
 
 
@@ -122,22 +126,22 @@ def equivalent(one: Bundle, other: Bundle, *, progress: Progress = _silent) -> P
     return _compared(search, ways, one, other, progress)
 
 
-def changes(old: Bundle, new: Bundle, only: Bundle, *, cases: Collection[Case] = (), progress: Progress = _silent) -> Proof:
+def changes(old: Bundle, new: Bundle, only: Bundle, *, progress: Progress = _silent) -> Proof:
     """Returns a proof that a new bundle allows nothing more than the old one, and less only where `only` allows.
 
-    Where no proof is reached the cases are decided under both, which can still refute.
+    Of a schema that cannot be encoded nothing is proved, and `open` says so.
     """
     search = _Search("changes", "The new policies differ only where it is said, and only narrow there.")
-    ways: list[Answers] = [((new, True), (old, False)), ((old, True), (new, False), (only, False))]
-    proof = _compared(search, ways, old, new, progress)
-    if proof.status != "open":
-        return proof
-    for case, way in ((case, way) for case in cases for way in ways):
-        tried = counterexample.tried(case, way)
-        if tried.confirmed:
-            search.found = tried
-            break
-    return search.proof()
+    try:
+        return _compared(search, ways(old, new, only), old, new, progress)
+    except Unprovable as outside:
+        search.open[str(outside)] = None
+        return search.proof()
+
+
+def ways(old: Bundle, new: Bundle, only: Bundle) -> list[Answers]:
+    """Returns what would break such a claim: the new bundle opens something, or shuts what it should not."""
+    return [((new, True), (old, False)), ((old, True), (new, False), (only, False))]
 
 
 def _compared(search: _Search, ways: Sequence[Answers], one: Bundle, other: Bundle, progress: Progress) -> Proof:
@@ -149,10 +153,13 @@ def _compared(search: _Search, ways: Sequence[Answers], one: Bundle, other: Bund
         if {id_: t for id_, t in scene.trees(one)} == {id_: t for id_, t in scene.trees(other)}:
             continue
         search.questions += 1
+        search.reached[scene.question] = True
         for way in ways:
             if search.found is None:
                 with _named(search, scene):
                     search.look(scene, way)
+        if search.found is not None:
+            search.reached[scene.question] = False
     return search.proof()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import z3
@@ -14,7 +13,7 @@ from gateway.policy import grants, guard
 from gateway.policy.bundle import Bundle
 from gateway.policy.prove.encoding import Encoder, Judged
 from gateway.policy.prove.logic import FALSE, Term, every, no, some
-from gateway.policy.prove.schema import Schema, Unprovable
+from gateway.policy.prove.schema import Question, Schema, Unprovable
 from gateway.policy.prove.symbols import Symbols
 
 #: What every grant asks of a row. The rest differs, and may be anything: each project and each tier can be granted.
@@ -22,21 +21,6 @@ COVERED = """permit (principal is Connection, action, resource is Memory) when {
   resource.agent == principal.agent && resource in principal.org && principal.active && resource has project &&
   !resource.retracted && !resource.superseded && (action == Action::"memory.remember" || !resource.expired)
 };"""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Question:
-    """A kind of question: an action by its id, between two types."""
-
-    action: str
-    principal: str
-    resource: str
-
-
-def questions(types: Schema) -> Iterator[Question]:
-    """Yields every kind of question of a schema."""
-    for action, shape in sorted(types.actions.items()):
-        yield from (Question(action, principal, resource) for principal in shape.principals for resource in shape.resources)
 
 
 class Scene:

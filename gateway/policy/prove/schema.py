@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import cedarpy
@@ -111,6 +111,21 @@ def read(handle: cedarpy.Schema) -> Schema:
             case word:
                 raise Unprovable(f"a schema with `{word}`")
     return Schema(entities, actions, partition.groups(handle))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Question:
+    """A kind of question: an action by its id, between two types."""
+
+    action: str
+    principal: str
+    resource: str
+
+
+def questions(types: Schema) -> Iterator[Question]:
+    """Yields every kind of question of a schema."""
+    for action, shape in sorted(types.actions.items()):
+        yield from (Question(action, principal, resource) for principal in shape.principals for resource in shape.resources)
 
 
 class _Reader:
