@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.builders import Gateway
 
 # INVARIANT: nothing of the product is imported with this file, which a worker of pytest-xdist reads before it measures.
+
+# How busy the machine is says nothing about the product.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="module", autouse=True)

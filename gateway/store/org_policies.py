@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.errors import NotFound, Stale
+from gateway.errors import Stale
 from gateway.model.entity import EntityUid
 from gateway.model.grant import Grant
 from gateway.model.org_policy import OrgPolicy, PolicyVersion
@@ -64,14 +64,11 @@ def step(tx: Tx, grant: Grant[OrgPolicy], policy: OrgPolicy, swap: Swap, *, acti
     """Let a policy take its next step, a new version or back to one before; `action` is what the audit event is called.
 
     Raises:
-        Stale: as for `add`.
-        NotFound: it was removed meanwhile.
+        Stale: as for `add`; or it has taken another step meanwhile.
     """
     _prepare(tx, grant, grant.target.org_id, swap)
-    standing = tx.state.org_policies.get(policy.id)
-    if standing is None:
-        raise NotFound
-    if policy.current.number > standing.last:
+    _expect(tx, grant)
+    if policy.current.number > grant.target.last:
         _insert_version(tx, policy.current)
     tx.run(UPDATE, policy.id, policy.name, policy.description, policy.current.number, policy.updated_at)
     _publish(tx, policy, swap)
@@ -85,6 +82,7 @@ def remove(tx: Tx, grant: Grant[OrgPolicy], swap: Swap) -> None:
         Stale: as for `add`.
     """
     _prepare(tx, grant, grant.target.org_id, swap)
+    _expect(tx, grant)
     tx.run(DELETE, grant.target.id)
     tx.run(DELETE_VERSIONS, grant.target.id)
     tx.after_commit(swap.put)
@@ -102,6 +100,12 @@ def _prepare(tx: Tx, grant: Grant[Any], org_id: str, swap: Swap) -> None:
         raise Stale
     for hash_, body in swap.bundles:
         keep_bundle(tx, hash_, body, grant.now)
+
+
+def _expect(tx: Tx, grant: Grant[OrgPolicy]) -> None:
+    # What is written was worked out from the policy that was decided about; while a password was checked, others may have acted.
+    if tx.state.org_policies.get(grant.target.id) is not grant.target:
+        raise Stale
 
 
 def _insert_version(tx: Tx, version: PolicyVersion) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -178,6 +179,31 @@ def test_an_organisation_has_so_many_policies_and_no_more(gateway: Gateway, monk
     write(gateway.owner)
     more = gateway.owner.post(PATH, {"name": "n", "cedar_text": FORBID_AGENTS})
     assert (more.status_code, more.json()["detail"]) == (409, "an organisation has at most 1 policies: a text may hold several")
+
+
+@pytest.mark.parametrize("verb", ["promote", "rollback", "delete"])
+def test_whoever_writes_while_another_s_password_is_checked_is_not_overrun(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    policy = write(gateway.security, mode="enforce")
+    own = f"{PATH}/{policy['id']}"
+    done(gateway.security.put(own, {"cedar_text": FORBID_ALL}), 200)
+    written: list[Any] = []
+    checked = cedar_policies.confirm
+
+    async def confirm_meanwhile(*given: Any, **more: Any) -> None:
+        if not written:
+            written.append(await asyncio.to_thread(gateway.security.put, own, {"cedar_text": PERMIT_ALL}))
+        await checked(*given, **more)
+
+    monkeypatch.setattr(cedar_policies, "confirm", confirm_meanwhile)
+    owner, proof = gateway.owner, confirmed(gateway.owner)
+    late = owner.delete(own, proof) if verb == "delete" else owner.post(f"{own}/{verb}", {"version": 2}, proof)
+    assert (written[0].status_code, late.status_code) == (200, 204 if verb == "delete" else 409)
+    if verb != "delete":
+        restart(gateway)
+        kept = gateway.services.state.org_policies[policy["id"]]
+        assert (kept.current.number, kept.current.cedar_text, kept.enforced and kept.enforced.number) == (3, PERMIT_ALL, 1)
 
 
 def test_who_may_do_what_with_policies(gateway: Gateway) -> None:
