@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -72,7 +71,7 @@ def test_a_key_of_each_type_is_read() -> None:
         [],
         "x",
     ],
-    ids=lambda entry: json.dumps(entry)[:60],
+    ids=(str(number) for number in range(28)),  # what the keys are differs from run to run
 )
 def test_what_is_no_usable_key_is_left_out_and_the_others_stay(entry: Any) -> None:
     assert kids(entry, published("good")) == {"good"}

@@ -14,7 +14,8 @@ from gateway.operations.registry import OPERATIONS
 from tests.builders import Client, done
 from tests.mcp.acts import REQUEST, samples
 from tests.mcp.served import Served
-from tests.operations.memory_acts import allow, connect, shared
+from tests.operations.connecting import connect
+from tests.operations.memory_acts import allow_all, shared
 
 NAMED = {operation.name: operation for operation in OPERATIONS}
 each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -25,8 +26,8 @@ MEMORY = ["remember", "memory_search", "memory_read", "memory_query"]
 def sessions(gateway: Served, agent: Client) -> dict[str, Client]:
     """A credential of every kind."""
     app = done(gateway.owner.post("/v1/org/platform-apps", {"name": "app", "slug": "app"}), 201)
-    connection = connect(gateway, agent, id="conn-1")
-    allow(gateway, connection)
+    connection = connect(gateway, agent, "conn-1")
+    allow_all(gateway, connection)
     talk = done(agent.post("/v1/connections/conn-1/conversations"), 201)["token"]
     bridge = done(gateway.owner.post(f"/v1/agents/{agent.id}/bridge-token"), 201)["token"]
     token = done(gateway.http.post("/v1/auth/agent-token", json={"api_key": agent.key}), 200)["access_token"]
