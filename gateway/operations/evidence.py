@@ -39,12 +39,17 @@ Taken {taken_at}: {rows} rows of the log, {cases} decisions as cases.
 - `head.sig`: an Ed25519 signature of `head.json` by the gateway's signing key; `signer.pem` is its public half. Compare the
   key with one that you got another way.
 - `decisions/`: one directory a set of policies, named by its hash: the schema, the policies, and the decisions that were taken
-  by them as cases, each with every entity that Cedar was given. The name of a case is the id of the decision.
+  by them as cases, each with every entity that Cedar was given. The name of a case is the id of the decision. `bundle.json` is
+  what was hashed.
 - Left out: {left_out}.
 
-Check the chain, and that the cases are what it says (Python's standard library, nothing else):
+Check the chain, that the cases ask and expect what it says, and that the policies are those that it names (Python's standard
+library, nothing else):
 
     python verify.py
+
+What it cannot check: the entities of a case, and the grants of a remote agent. The chain binds the entities by hashes that the
+gateway has salted, so that they betray nothing; who holds the salt can check them, nobody else.
 
 Check the signature:
 
@@ -86,6 +91,7 @@ class _Written:
             folder.mkdir(parents=True)
             (folder / "schema.cedarschema").write_text(self._cases.schema(policies), "utf-8")
             (folder / "policies.cedar").write_text(self._cases.text(policies), "utf-8")
+            (folder / "bundle.json").write_text(self._cases.hashed(policies), "utf-8")
         self._files[policies] += 1
         file = f"tests-{self._files[policies]:04}.json"
         lines = ",\n".join(json.dumps(case) for case in self._open.pop(policies))

@@ -17,7 +17,7 @@ from gateway.policy import partition
 from gateway.policy.bundle import Bundle
 from gateway.policy.context import Context
 from gateway.policy.grants import HOLDER, ROW, as_text, compile_grants
-from gateway.policy.value import uid_json
+from gateway.policy.value import canonical, uid_json
 
 #: Denials for which Cedar was not asked, or that it did not cause.
 NOT_CEDARS = frozenset({DenyKind.STALE, DenyKind.DEADLINE, DenyKind.INVALID_REQUEST})
@@ -57,6 +57,11 @@ class Cases:
     def schema(self, policies: Policies) -> str:
         """Returns the text of the schema that some decisions were taken under."""
         return self._known(policies.bundle).schema_text
+
+    def hashed(self, policies: Policies) -> str:
+        """Returns the text whose SHA-256 is the hash of the bundle: its schema and, by id, its policies, as canonical JSON."""
+        bundle = self._known(policies.bundle)
+        return canonical([bundle.schema_text, [[id_, info.text] for id_, info in bundle.policies.items()]])
 
     def text(self, policies: Policies) -> str:
         """Returns the text of everything that some decisions were taken by; each policy bears its id as `@id`."""
