@@ -219,4 +219,4 @@ def test_a_decision_that_was_pruned_between_the_two_looks_is_not_found(gateway: 
     grant = gateway.services.access.authorize(Session(who, "r", START), "decision.read", LogEntry(row_id, org_of(gateway)))
     tamper(gateway, row_id, "id = 'gone'")
     with pytest.raises(NotFound):
-        gateway.services.database.read_sync(lambda rows: evidence.decision(rows, grant))
+        gateway.services.database.read_sync(lambda rows: evidence.decision(rows, grant, row_id))
