@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import shutil
+import stat
 import subprocess
 import sys
 from collections import Counter
@@ -390,6 +391,45 @@ def test_evidence_of_a_chain_that_was_tampered_with_is_written_and_says_so(
     ended = command("evidence", "--data", happened, "--out", out, "--json")
     assert (ended.code, ended.json["chain_holds"]) == (1, False)
     assert verify(out).code == 1
+
+
+@pytest.mark.parametrize("details", ['{"context": []}', "{", '{"also": 1}', '{"context": {"now": 1}}'])
+def test_a_row_that_cannot_be_read_is_left_out_and_the_rest_is_there(
+    command: Command, happened: Path, evidence: Path, tmp_path: Path, details: str
+) -> None:
+    case = next(case for case in cases_of(evidence) if case.get("deny_kind"))
+    with duckdb.connect(str(happened / "peergate.duckdb")) as connection:
+        connection.execute("UPDATE log SET details = $1 WHERE id = $2", [details, case["name"]])
+    out = tmp_path / "out"
+    ended = command("evidence", "--data", happened, "--out", out, "--json")
+    assert (ended.code, ended.json["chain_holds"], ended.json["left_out"]["unreadable"]) == (1, False, 1)
+    assert {path.name for path in out.iterdir()} >= {"README.md", "verify.py", "head.sig", "chain.jsonl"}
+    assert "1 unreadable" in (out / "README.md").read_text()
+    ended = verify(out)
+    assert (ended.code, "was changed" in ended.err) == (1, True)
+
+
+def test_nobody_else_reads_evidence(evidence: Path) -> None:
+    assert stat.S_IMODE(evidence.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) & 0o111 for path in evidence.rglob("*") if path.is_file()} == {0}
+
+
+def test_a_file_is_full_where_the_next_begins(
+    command: Command, happened: Path, evidence: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.operations.evidence.CASES_A_FILE", 7)
+    monkeypatch.setattr("gateway.operations.evidence.PAGE", 30)
+    out = tmp_path / "out"
+    assert command("evidence", "--data", happened, "--out", out).code == 0
+    files = sorted(out.glob("decisions/*/tests-*.json"))
+    counts = {path: len(json.loads(path.read_text())) for path in files}
+    last = {max(folder.glob("tests-*.json")) for folder in out.glob("decisions/*")}
+    assert all(count == 7 or (path in last and 0 < count < 7) for path, count in counts.items())
+    actions = [Counter(case["request"]["action"] for case in cases_of(directory)) for directory in (evidence, out)]
+    assert actions[0] == actions[1]
+    commands = [line.split() for line in (out / "README.md").read_text().splitlines() if line.startswith("    cedar ")]
+    assert {out / words[5] for words in commands} == set(files)
+    assert verify(out).code == 0
 
 
 # -- simulate
