@@ -148,9 +148,7 @@ def _kept(text: str) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
     for entity in entities:
         match entity:
             case {"uid": {"type": str(type_), "id": str(id_)}, "attrs": {}, "tags": {}, "parents": [*parents]}:
-                if not all(
-                    isinstance(p, dict) and isinstance(p.get("type"), str) and isinstance(p.get("id"), str) for p in parents
-                ):
+                if not all(map(_is_uid, parents)):
                     raise SliceError("a parent is not an entity")
                 yield (type_, id_), entity
             case _:

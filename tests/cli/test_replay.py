@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import shutil
-import stat
 import subprocess
 import sys
 from collections import Counter
@@ -407,11 +406,6 @@ def test_a_row_that_cannot_be_read_is_left_out_and_the_rest_is_there(
     assert "1 unreadable" in (out / "README.md").read_text()
     ended = verify(out)
     assert (ended.code, "was changed" in ended.err) == (1, True)
-
-
-def test_nobody_else_reads_evidence(evidence: Path) -> None:
-    assert stat.S_IMODE(evidence.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.stat().st_mode) & 0o111 for path in evidence.rglob("*") if path.is_file()} == {0}
 
 
 def test_a_file_is_full_where_the_next_begins(

@@ -104,8 +104,8 @@ def test_the_grants_of_a_remote_agent_are_those_that_it_held() -> None:
     assert isinstance(found, Laid)
     assert found.grants == (grant,)
     assert lay_out(shipped(), row, page.bodies, {}) == "grant_unknown"
-    # Of anything but rows, and of anybody else, no grant decides.
-    for asked_otherwise in (replace(row, planned=None), replace(row, principal=EntityUid("Agent", "agent"))):
+    # Of anything but rows, and of anybody else, were it one of the same id, no grant decides.
+    for asked_otherwise in (replace(row, planned=None), replace(row, principal=EntityUid("Agent", "partner"))):
         found = lay_out(shipped(), asked_otherwise, page.bodies, {})
         assert isinstance(found, Laid)
         assert found.grants == ()
