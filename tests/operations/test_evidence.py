@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from gateway.model.caller import OPERATOR
+from gateway.model.grant import Session
 from gateway.operations import evidence
 from gateway.operations.evidence import take_evidence
-from tests.builders import Gateway
+from gateway.store import replaying
+from gateway.store.entities import Installation
+from tests.builders import START, Gateway
 from tests.operations.busy import busy
 
 
@@ -39,4 +44,8 @@ def test_no_case_waits_in_memory_for_those_of_the_next_page(
     made = asyncio.run(take_evidence(gateway.services, out, since=None, progress=step))
     assert len(steps) > 2
     assert [text for text, _ in steps] == [found for _, found in steps]
+    grant = gateway.services.access.authorize(Session(OPERATOR, "r", START), "admin.take_evidence", Installation())
+    read = partial(replaying.recorded, grant=grant, after=0, since=None, limit=100_000)
+    answers = [row for row in gateway.services.database.read_sync(read).rows if row.seq <= made["head"]["seq"]]
     assert steps[-1][0] == f"{made['cases']} decisions"
+    assert made["cases"] + sum(made["left_out"].values()) == len(answers)
