@@ -30,12 +30,17 @@ KEPT = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """What to ask, in which context, over which entities, and with which grants of its principal, where these decide."""
+    """A decision with the context that it was asked in, the entities, and the grants of its principal, where these decide."""
 
-    query: Query
+    row: Recorded
     context: Context
     slice: Slice
     grants: tuple[MemoryGrant, ...]
+
+    @property
+    def query(self) -> Query:
+        """What was asked."""
+        return Query(self.row.principal, self.row.action, self.row.resource, self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +75,21 @@ class Laying:
         context = self._contexts.of(repr(shown), lambda: _context(shown))
         if context is None:
             return "unreadable"
-        if row.slices not in self._held and any(hash_ not in bodies for hash_ in row.slices):
+        if row.slices in self._held:
+            held = self._held[row.slices]
+        elif all(hash_ in bodies for hash_ in row.slices):
+            held = _held(self._bundle, [bodies[hash_] for hash_ in row.slices])
+            self._held.put(row.slices, held)
+        else:
             return "never_kept" if row.resource.type == ROW and not row.allowed else "erased"
-        held = self._held.of(row.slices, lambda: _held(self._bundle, [bodies[hash_] for hash_ in row.slices]))
         if held is None:
             return "other_schema"
         ids = held.grants.get(row.principal.id, ()) if _granted(row) else ()
+        if not ids:
+            return Laid(row, context, held.slice, ())
         if not all(id_ in self._grants for id_ in ids):
             return "grant_unknown"
-        query = Query(row.principal, row.action, row.resource, context)
-        return Laid(query, context, held.slice, tuple([self._grants[id_] for id_ in ids]))
+        return Laid(row, context, held.slice, tuple([self._grants[id_] for id_ in ids]))
 
 
 def lay_out(bundle: Bundle, row: Recorded, bodies: Mapping[str, str], grants: Mapping[str, MemoryGrant]) -> Laid | Lost:

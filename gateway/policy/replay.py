@@ -108,21 +108,21 @@ class Replay:
         self._engines: Recent[str, PolicyEngine | None] = Recent(ENGINES)
         self._heeding = {e.bundle.hash: e.bundle.heeding() for e in (self._engine, *self._own.values())}
         self._laying = Laying(candidate, grants)
-        self._verdicts: Recent[Hashable, Verdict] = Recent(ANSWERS)
+        self._verdicts: dict[Hashable, Verdict] = {}
         self._counts: Counter[str] = Counter()
         self._lines: dict[tuple[Change, str, str, str, tuple[str, ...], tuple[str, ...]], _Line] = {}
 
     def add(self, page: RecordedPage) -> None:
         """Takes the decisions of a page again; those over the same entities are asked together."""
-        alike: dict[Hashable, list[tuple[Recorded, Laid]]] = {}
+        alike: dict[Hashable, list[Laid]] = {}
         for row in page.rows:
             laid = self._laying.lay_out(row, page.bodies)
             if isinstance(laid, str):
                 self._counts[COUNTED.get(laid, "not_replayable")] += 1
             else:
-                alike.setdefault((row.org_id, row.slices, laid.grants), []).append((row, laid))
+                alike.setdefault((row.org_id, row.slices, laid.grants), []).append(laid)
         for asked in alike.values():
-            self._decide(self._own.get(asked[0][0].org_id, self._engine), asked)
+            self._decide(self._own.get(asked[0].row.org_id, self._engine), asked)
 
     def report(self) -> Report:
         """Returns what was found so far."""
@@ -141,38 +141,39 @@ class Replay:
             flips=tuple(sorted(Flip(*key, line.count, tuple(line.samples)) for key, line in self._lines.items())),
         )
 
-    def _decide(self, engine: PolicyEngine, asked: Sequence[tuple[Recorded, Laid]]) -> None:
+    def _decide(self, engine: PolicyEngine, asked: Sequence[Laid]) -> None:
         """Decides over the same entities; the same question is asked once, for nothing else is in its answer."""
-        _, over = asked[0]
-        single: list[tuple[Recorded, Hashable]] = []
+        over = asked[0]
+        single: list[tuple[Recorded, Hashable, Verdict | None]] = []
         fresh: dict[Hashable, Query] = {}
-        known: dict[Hashable, Verdict] = {}
+        answered: dict[Hashable, Verdict] = {}
         bundle, ids = engine.bundle.hash, tuple([grant.id for grant in over.grants])
         heeding = self._heeding[bundle]
-        for row, laid in asked:
+        for laid in asked:
+            row = laid.row
             if row.planned is not None:
-                self._plan(engine, row, row.planned, laid)
+                self._plan(engine, row.planned, laid)
                 continue
             context = repr(row.context) if row.action in heeding else None
             key: Hashable = (bundle, row.principal, row.action, row.resource, context, row.slices, ids)
-            if key in self._verdicts:
-                known[key] = self._verdicts[key]
-            else:
+            verdict = self._verdicts.get(key)
+            if verdict is None and key not in fresh:
                 fresh[key] = laid.query
-            single.append((row, key))
+            single.append((row, key, verdict))
         alike = sorted(fresh.items(), key=_kind)
         for start in range(0, len(alike), AT_ONCE):
             part = alike[start : start + AT_ONCE]
             verdicts = engine.decide_all([query for _, query in part], over.slice, over.grants)
-            known.update(zip([key for key, _ in part], verdicts, strict=True))
-        for key in fresh:
-            self._verdicts.put(key, known[key])
-        for row, key in single:
-            self._note(row, known[key])
+            answered.update(zip([key for key, _ in part], verdicts, strict=True))
+        for row, key, verdict in single:
+            self._note(row, verdict or answered[key])
+        if len(self._verdicts) + len(answered) > ANSWERS:
+            self._verdicts.clear()
+        self._verdicts.update(answered)
 
-    def _plan(self, engine: PolicyEngine, row: Recorded, planned: str, laid: Laid) -> None:
+    def _plan(self, engine: PolicyEngine, planned: str, laid: Laid) -> None:
         """Plans a listing again. When it is allowed both times, what it says of the rows has to be the same as well."""
-        made = engine.plan(laid.query, planned, laid.slice, laid.grants)
+        row, made = laid.row, engine.plan(laid.query, planned, laid.slice, laid.grants)
         recorded = self._recorded_engine(row.bundle)
         if not (row.allowed and made.verdict.allowed) or recorded is engine:
             self._note(row, made.verdict)

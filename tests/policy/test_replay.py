@@ -155,8 +155,9 @@ def test_no_more_answers_are_kept_than_is_said_and_all_are_given(monkeypatch: py
     rows = [row for minute in (0, 90, 0, 120, 90) for row in asked(world, later=minute, times=2)]
     replay = Replay(bundle_of(MORNING), {}, {}, lambda _: None)
     for _ in range(2):
-        replay.add(page_of(rows))
-    assert len(replay._verdicts) == 2
+        for start in range(0, len(rows), 2):
+            replay.add(page_of(rows[start : start + 2]))
+            assert 0 < len(replay._verdicts) <= 2
     assert (replay.report().same, replay.report().loses) == (8, 12)
 
 
