@@ -16,7 +16,8 @@ class Recorded:
 
     `policies` is None where the record says only which way it went. `context` is None where there is none. `planned` is the
     type of the rows that were asked about, whichever they are; then the resource is what they belong to. `slices` are
-    hashes, in the order in which what they stand for was laid together.
+    hashes, in the order in which what they stand for was laid together. It is not `readable` when the row was changed after it
+    was written, into what the gateway never writes; what else it says of such a row is not to be relied on.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Recorded:
     slices: tuple[str, ...]
     context: Mapping[str, Any] | None
     planned: str | None
+    readable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

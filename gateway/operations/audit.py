@@ -7,7 +7,8 @@ from gateway.operations.call import Call
 from gateway.operations.fields import stamp
 from gateway.operations.operation import Operation, Reply
 from gateway.store import evidence
-from gateway.store.evidence import EventFilter, Logged
+from gateway.store.evidence import EventFilter
+from gateway.store.logged import Logged
 
 SCHEME = {
     "algorithm": "SHA-256",

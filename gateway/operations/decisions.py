@@ -15,7 +15,8 @@ from gateway.operations.operator import as_operator, put_down
 from gateway.operations.replay import bundle_of
 from gateway.store import evidence, replaying
 from gateway.store.entities import Installation, LogEntry, Missing
-from gateway.store.evidence import DecisionFilter, Logged
+from gateway.store.evidence import DecisionFilter
+from gateway.store.logged import Logged
 
 DENY_KINDS = ("forbidden", "not_permitted", "evaluation_error", "invalid_request", "stale", "deadline", "paused")
 
@@ -44,8 +45,8 @@ async def read_decision(call: Call) -> Reply:
     """One decision, explained."""
     target = await _target(call, call.path["decision_id"])
     grant = call.access.authorize(call.session, "decision.read", target)
-    logged = await call.read(evidence.decision, grant)
-    page = await call.read(replaying.recorded_one, grant, grant.target.id)
+    logged = await call.read(evidence.decision, grant, grant.target.id)
+    page = await call.read(replaying.answers, grant, logged)
     deciding = partial(bundle_of, call.services, grant)
     explanation = await asyncio.to_thread(explain_recorded, call.services, page, deciding)
     return Reply({"decision": {**shape_of(logged), "explanation": explanation}})
@@ -60,8 +61,8 @@ async def explain_data(services: Services, decision_id: str) -> dict[str, Any]:
     async with as_operator(services) as session:
         grant = services.access.authorize(session, "admin.take_evidence", Installation())
         await put_down(services, session)
-        logged = await services.database.read(lambda rows: evidence.any_decision(rows, grant, decision_id))
-        page = await services.database.read(lambda rows: replaying.recorded_one(rows, grant, decision_id))
+        logged = await services.database.read(lambda rows: evidence.decision(rows, grant, decision_id))
+        page = await services.database.read(lambda rows: replaying.answers(rows, grant, logged))
         explanation = await asyncio.to_thread(explain_recorded, services, page, partial(bundle_of, services, grant))
     return {**shape_of(logged), "explanation": explanation}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
@@ -39,12 +39,17 @@ Taken {taken_at}: {rows} rows of the log, {cases} decisions as cases.
 - `head.sig`: an Ed25519 signature of `head.json` by the gateway's signing key; `signer.pem` is its public half. Compare the
   key with one that you got another way.
 - `decisions/`: one directory a set of policies, named by its hash: the schema, the policies, and the decisions that were taken
-  by them as cases, each with every entity that Cedar was given. The name of a case is the id of the decision.
+  by them as cases, each with every entity that Cedar was given. The name of a case is the id of the decision. `bundle.json` is
+  what was hashed.
 - Left out: {left_out}.
 
-Check the chain, and that the cases are what it says (Python's standard library, nothing else):
+Check the chain, that the cases ask and expect what it says, and that the policies are those that it names (Python's standard
+library, nothing else):
 
     python verify.py
+
+What it cannot check: the entities of a case, and the grants of a remote agent. The chain binds the entities by hashes that the
+gateway has salted, so that they betray nothing; who holds the salt can check them, nobody else.
 
 Check the signature:
 
@@ -59,38 +64,61 @@ The gateway's own program decides them too: `peergate policy test --dir` with on
 
 
 class _Written:
-    """The files of cases, one set of policies a directory, written as they come."""
+    """The files of cases, one set of policies a directory, written as they come: none waits for others in memory."""
 
     def __init__(self, target: Path, cases: Cases) -> None:
         self._target = target
         self._cases = cases
-        self._open: dict[Policies, list[dict[str, object]]] = {}
-        self._files: Counter[Policies] = Counter()
+        self._counts: Counter[Policies] = Counter()
         self.commands: list[str] = []
         self.count = 0
 
-    def add(self, policies: Policies, case: dict[str, object]) -> None:
-        waiting = self._open.setdefault(policies, [])
-        waiting.append(case)
-        self.count += 1
-        if len(waiting) == CASES_A_FILE:
-            self._write(policies)
+    def add(self, made: Iterable[tuple[Policies, dict[str, object]]]) -> None:
+        """Write the cases of a page."""
+        alike: dict[Policies, list[str]] = {}
+        for policies, case in made:
+            alike.setdefault(policies, []).append(json.dumps(case))
+        for policies, lines in alike.items():
+            while lines:
+                room = CASES_A_FILE - self._counts[policies] % CASES_A_FILE
+                self._append(policies, lines[:room])
+                lines = lines[room:]
 
     def end(self) -> None:
-        for policies in list(self._open):
-            self._write(policies)
+        """Close the files that could have taken more."""
+        for policies, count in self._counts.items():
+            if count % CASES_A_FILE:
+                self._close(policies, count)
 
-    def _write(self, policies: Policies) -> None:
-        folder = self._target / "decisions" / _name(policies)
-        if policies not in self._files:
-            folder.mkdir(parents=True)
-            (folder / "schema.cedarschema").write_text(self._cases.schema(policies), "utf-8")
-            (folder / "policies.cedar").write_text(self._cases.text(policies), "utf-8")
-        self._files[policies] += 1
-        file = f"tests-{self._files[policies]:04}.json"
-        lines = ",\n".join(json.dumps(case) for case in self._open.pop(policies))
-        (folder / file).write_text(f"[\n{lines}\n]\n", "utf-8")
-        self.commands.append(COMMAND.format(folder=folder.relative_to(self._target), file=file))
+    def _append(self, policies: Policies, lines: list[str]) -> None:
+        """Write cases for which there is room in the file that is begun, or begin one."""
+        before = self._counts[policies]
+        begun, path = before % CASES_A_FILE, self._path(policies, before)
+        if not before:
+            self._begin(path.parent, policies)
+        if not begun:
+            self.commands.append(COMMAND.format(folder=path.parent.relative_to(self._target), file=path.name))
+        with path.open("a", encoding="utf-8") as file:
+            file.write(",\n" if begun else "[\n")
+            file.write(",\n".join(lines))
+        self._counts[policies] += len(lines)
+        self.count += len(lines)
+        if not self._counts[policies] % CASES_A_FILE:
+            self._close(policies, before)
+
+    def _begin(self, folder: Path, policies: Policies) -> None:
+        folder.mkdir(parents=True)
+        (folder / "schema.cedarschema").write_text(self._cases.schema(policies), "utf-8")
+        (folder / "policies.cedar").write_text(self._cases.text(policies), "utf-8")
+        (folder / "bundle.json").write_text(self._cases.hashed(policies), "utf-8")
+
+    def _close(self, policies: Policies, place: int) -> None:
+        with self._path(policies, place).open("a", encoding="utf-8") as file:
+            file.write("\n]\n")
+
+    def _path(self, policies: Policies, place: int) -> Path:
+        """The file in which the case at a place stands, counted from 0."""
+        return self._target / "decisions" / _name(policies) / f"tests-{place // CASES_A_FILE + 1:04}.json"
 
 
 async def take_evidence(
@@ -118,6 +146,8 @@ def _take(
         target.mkdir(mode=0o700, parents=True)
     except FileExistsError as there:
         raise Conflict(f"`{target}` is there already") from there
+    verifier = files("gateway.operations").joinpath(VERIFIER).read_text("utf-8")
+    (target / "verify.py").write_text(verifier, "utf-8")
     after, head = services.database.read_sync(lambda rows: evidence_export.stretch(rows, grant, since))
     holds = _write_chain(services, grant, target, after, head, progress)
     taken_at = stamp(grant.now)
@@ -134,8 +164,6 @@ def _take(
         commands="\n".join(f"    {command}" for command in written.commands) or "    (there is none)",
     )
     (target / "README.md").write_text(readme, "utf-8")
-    verifier = files("gateway.operations").joinpath(VERIFIER).read_text("utf-8")
-    (target / "verify.py").write_text(verifier, "utf-8")
     return {
         "evidence": str(target),
         "rows": rows,
@@ -179,8 +207,7 @@ def _write_cases(
         place = end
         read = partial(replaying.recorded, grant=grant, after=place, since=None, limit=PAGE)
         page = services.database.read_sync(read)
-        for policies, case in cases.of(page):
-            written.add(policies, case)
+        written.add(cases.of(page))
         progress(f"{written.count:,} decisions")
         end = page.last_seq
     written.end()

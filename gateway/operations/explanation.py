@@ -33,6 +33,7 @@ MISSING = {
     "not_asked": "Cedar was not asked, so there is nothing to decide again",
     "erased": "the entities that it was decided over were erased since; this is what the record holds",
     "never_kept": "the labels of a row that was denied are kept nowhere; this is what the record holds",
+    "unreadable": "the record was changed after it was written, and cannot be read; verify the log",
     "not_recorded": "the record does not hold what was asked; this is what it does hold",
     "grant_unknown": "a grant that decided is not kept any more; this is what the record holds",
     "other_schema": "the entities do not fit the schema of the policies that decided; this is what the record holds",

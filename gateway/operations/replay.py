@@ -21,6 +21,7 @@ from gateway.policy import sandbox
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.finding import PolicyError
+from gateway.policy.kept import made_again
 from gateway.policy.organisation import extend
 from gateway.policy.redecided import Redecided, Redeciding
 from gateway.policy.replay import Replay, Report
@@ -89,13 +90,7 @@ def bundle_of(services: Services, grant: Grant[Org] | Grant[LogEntry] | Grant[In
     Not from the event loop of a server: it waits for the store.
     """
     body = services.database.read_sync(lambda rows: replaying.bundle_body(rows, grant, bundle_hash))
-    if body is None:
-        return None
-    try:
-        bundle = Bundle.from_body(body)
-    except PolicyError:
-        return None
-    return bundle if bundle.hash == bundle_hash else None
+    return None if body is None else made_again(body, bundle_hash)
 
 
 async def _replay(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from gateway.model.entity import EntityUid, Value
-from gateway.policy.value import canonical, named, record_json, refuse_implicit, refuse_unknown
+from gateway.policy.value import ValueRefused, canonical, named, record_json, refuse_implicit, refuse_unknown
 
 
 class Context(Mapping[str, Value]):
@@ -38,10 +38,12 @@ class Context(Mapping[str, Value]):
         return context
 
     @classmethod
-    def from_record(cls, shown: Mapping[str, Any]) -> Context:
-        """Returns the context that a record of the log shows, in which the time is a text; raises `ValueRefused`, `KeyError`
-        or `ValueError` for one that is none."""
-        return cls({**shown, "now": datetime.fromisoformat(str(shown["now"]))})
+    def from_record(cls, shown: object) -> Context:
+        """Returns the context that a record of the log shows, in which the time is a text; raises `ValueRefused` for one that
+        is none."""
+        if not isinstance(shown, Mapping):
+            raise ValueRefused("no context")
+        return cls({**shown, "now": _moment(shown.get("now"))})
 
     def __getitem__(self, key: str) -> Value:
         value: Value = self._values[key]
@@ -52,3 +54,12 @@ class Context(Mapping[str, Value]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+def _moment(text: object) -> datetime:
+    try:
+        found = datetime.fromisoformat(str(text))
+        # One without a zone is refused as a value; one with any is here as far as it is one everywhere.
+        return found if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueRefused("no time") from error

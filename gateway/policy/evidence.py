@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC
-from typing import Any
+from typing import Literal
 
 from gateway.model.decision import DenyKind
 from gateway.model.entity import EntityUid
@@ -15,12 +15,13 @@ from gateway.model.memory import MemoryGrant
 from gateway.model.recorded import Recorded, RecordedPage
 from gateway.policy import partition
 from gateway.policy.bundle import Bundle
-from gateway.policy.context import Context
 from gateway.policy.grants import HOLDER, ROW, as_text, compile_grants
-from gateway.policy.value import uid_json
+from gateway.policy.laid import Laid, Laying, Lost, cedars_kind
+from gateway.policy.recent import Recent
+from gateway.policy.value import canonical, uid_json
 
-#: Denials for which Cedar was not asked, or that it did not cause.
-NOT_CEDARS = frozenset({DenyKind.STALE, DenyKind.DEADLINE, DenyKind.INVALID_REQUEST})
+#: Bundles that are kept for the decisions that follow, and schemas, of which many bundles share one.
+BUNDLES, SCHEMAS = 32, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,9 @@ class Cases:
     def __init__(self, grants: Mapping[str, MemoryGrant], bundle_of: Callable[[str], Bundle | None]) -> None:
         self._grants = grants
         self._bundle_of = bundle_of
-        self._bundles: dict[str, Bundle | None] = {}
-        self._actions: dict[str, Mapping[EntityUid, frozenset[EntityUid]]] = {}
+        self._bundles: Recent[str, Bundle | None] = Recent(BUNDLES)
+        self._layings: Recent[str, Laying] = Recent(SCHEMAS)
+        self._groups: Recent[str, Mapping[EntityUid, frozenset[EntityUid]]] = Recent(SCHEMAS)
         self.left_out: Counter[str] = Counter()
 
     def of(self, page: RecordedPage) -> Iterator[tuple[Policies, dict[str, object]]]:
@@ -58,6 +60,11 @@ class Cases:
         """Returns the text of the schema that some decisions were taken under."""
         return self._known(policies.bundle).schema_text
 
+    def hashed(self, policies: Policies) -> str:
+        """Returns the text whose SHA-256 is the hash of the bundle: its schema and, by id, its policies, as canonical JSON."""
+        bundle = self._known(policies.bundle)
+        return canonical([bundle.schema_text, [[id_, info.text] for id_, info in bundle.policies.items()]])
+
     def text(self, policies: Policies) -> str:
         """Returns the text of everything that some decisions were taken by; each policy bears its id as `@id`."""
         texts = [info.text for _, info in sorted(self._known(policies.bundle).policies.items())]
@@ -66,31 +73,29 @@ class Cases:
             texts.append(as_text(compile_grants(EntityUid(HOLDER, policies.connection), named)))
         return "\n\n".join(texts) + "\n"
 
-    def _case(self, row: Recorded, bodies: Mapping[str, str]) -> tuple[Policies, dict[str, object]] | str:
+    def _case(self, row: Recorded, bodies: Mapping[str, str]) -> tuple[Policies, dict[str, object]] | Lost | Literal["listings"]:
         if row.planned is not None:
             return "listings"
-        context = row.context
-        if row.deny_kind in NOT_CEDARS or context is None or not row.slices:
-            return "not_asked_of_cedar"
-        if any(hash_ not in bodies for hash_ in row.slices):
-            return "erased"
-        if self._bundle(row.bundle) is None:
-            return "policies_unknown"
-        entities = {repr(entity["uid"]): entity for hash_ in row.slices for entity in json.loads(bodies[hash_])}
+        if row.deny_kind == DenyKind.INVALID_REQUEST:
+            return "not_asked"
+        bundle = self._bundle(row.bundle)
+        if bundle is None:
+            return "bundle_gone"
+        if row.action not in bundle.action_uids:
+            return "other_schema"
+        laying = self._layings.of(bundle.schema_hash, lambda: Laying(bundle, self._grants))
+        laid = laying.lay_out(row, bodies)
+        if isinstance(laid, str):
+            return laid
         policies = Policies(row.bundle)
         if (row.principal.type, row.resource.type) == (HOLDER, ROW):
-            [holder] = [entity for entity in entities.values() if entity["uid"] == uid_json(row.principal)]
-            policies = Policies(row.bundle, row.principal.id, tuple(holder["attrs"]["grants"]))
-            if not all(id_ in self._grants for id_ in policies.grants):
-                return "grants_unknown"
-        return policies, self._written(row, context, [*entities.values(), *self._action_entities(row)])
+            policies = Policies(row.bundle, row.principal.id, tuple([grant.id for grant in laid.grants]))
+        return policies, self._written(bundle, row, laid)
 
-    def _written(self, row: Recorded, shown: Mapping[str, Any], entities: list[object]) -> dict[str, object]:
-        context = Context.from_record(shown)
+    def _written(self, bundle: Bundle, row: Recorded, laid: Laid) -> dict[str, object]:
         known: dict[str, object] = {} if row.policies is None else {"reason_exact": True}
         if row.deny_kind is not None:
-            # A pause is a forbid to Cedar; the record calls it by what it means.
-            known["deny_kind"] = DenyKind.FORBIDDEN.value if row.deny_kind == DenyKind.PAUSED else row.deny_kind
+            known["deny_kind"] = cedars_kind(row)
         return {
             "name": row.id,
             "description": f"row {row.seq} of the chain, {row.at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
@@ -98,40 +103,38 @@ class Cases:
                 "principal": _text(row.principal),
                 "action": _text(EntityUid("Action", row.action)),
                 "resource": _text(row.resource),
-                "context": json.loads(context.text),
+                "context": json.loads(laid.context.text),
             },
-            "entities": entities,
-            "decision": "allow" if self._cedar_allowed(row) else "deny",
+            "entities": [*json.loads(laid.slice.text), *self._action_entities(bundle, row.action)],
+            "decision": "allow" if _cedar_allowed(bundle, row) else "deny",
             "reason": list(row.policies or ()),
             "num_errors": len(row.errors),
             **known,
         }
 
-    def _cedar_allowed(self, row: Recorded) -> bool:
-        """Whether Cedar's own word was allow: it leaves out a policy that errs, and the gateway denies for it."""
-        if not row.errors:
-            return row.allowed
-        policies = self._known(row.bundle).policies
-        effects = {policies[id_].effect if id_ in policies else "permit" for id_ in row.policies or ()}
-        return effects == {"permit"}
-
-    def _action_entities(self, row: Recorded) -> Iterator[dict[str, object]]:
+    def _action_entities(self, bundle: Bundle, action: str) -> Iterator[dict[str, object]]:
         """The asked action with its groups: without a schema Cedar knows no group, and skips what forbids one."""
-        groups = self._actions.setdefault(row.bundle, partition.groups(self._known(row.bundle).schema))
-        for uid in sorted(groups[self._known(row.bundle).action_uids[row.action]]):
+        groups = self._groups.of(bundle.schema_hash, lambda: partition.groups(bundle.schema))
+        for uid in sorted(groups[bundle.action_uids[action]]):
             parents = sorted(groups[uid] - {uid})
             yield {"uid": uid_json(uid), "attrs": {}, "parents": [uid_json(parent) for parent in parents]}
 
     def _bundle(self, bundle_hash: str) -> Bundle | None:
-        if bundle_hash not in self._bundles:
-            self._bundles[bundle_hash] = self._bundle_of(bundle_hash)
-        return self._bundles[bundle_hash]
+        return self._bundles.of(bundle_hash, lambda: self._bundle_of(bundle_hash))
 
     def _known(self, bundle_hash: str) -> Bundle:
         found = self._bundle(bundle_hash)
         if found is None:
             raise KeyError(bundle_hash)
         return found
+
+
+def _cedar_allowed(bundle: Bundle, row: Recorded) -> bool:
+    """Whether Cedar's own word was allow: it leaves out a policy that errs, and the gateway denies for it."""
+    if not row.errors:
+        return row.allowed
+    effects = {bundle.policies[id_].effect if id_ in bundle.policies else "permit" for id_ in row.policies or ()}
+    return effects == {"permit"}
 
 
 def _text(uid: EntityUid) -> str:

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gateway.model.decision import DenyKind, Query, Verdict
+from gateway.model.decision import Query, Verdict
 from gateway.model.memory import MemoryGrant
 from gateway.model.recorded import Recorded, RecordedPage
 from gateway.policy.bundle import Bundle
-from gateway.policy.context import Context
 from gateway.policy.engine import PolicyEngine
-from gateway.policy.grants import HOLDER, ROW
-from gateway.policy.slice import Slice, SliceError, from_texts
-from gateway.policy.value import ValueRefused
+from gateway.policy.laid import Laid, Laying, Lost
+from gateway.policy.recent import Recent
 
 Change = Literal["gains", "loses", "other rows"]
 #: Told each decision that was taken again, its verdict, and whether it lists other rows.
 Told = Callable[[Recorded, Verdict, bool], None]
 #: Decisions of one kind that go to Cedar at once.
 AT_ONCE = 200
-#: Slices and contexts that are kept for the decisions that follow; a slice is some kilobytes.
-#: INVARIANT: more than one page has decisions, so that none is dropped before its page is done.
-KEPT = 8_192
+#: Answers that are kept for the decisions that follow, and engines of recorded policies.
+ANSWERS, ENGINES = 32_768, 32
 #: Ids that a line of the table names.
 SAMPLES = 5
-#: Denials that no policy caused: the gateway withdrew what had been allowed.
-NOT_BY_POLICY = frozenset({DenyKind.STALE, DenyKind.DEADLINE})
+#: What a decision counts as that is not taken again.
+COUNTED: Mapping[Lost, str] = {"withdrawn": "not_by_policy", "erased": "erased", "never_kept": "erased"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,7 +52,7 @@ class Report:
 
     `decided` were taken again: they are the `same`, `gains`, `loses` and `other_rows`; `other_policies` of the same came about
     by other policies, or with other errors. Left out are the `erased`, whose entities are not kept any more; the
-    `not_replayable`, which need a grant or a context that is not kept, or do not fit the schema; and those
+    `not_replayable`, which need a grant or a context that is not kept, do not fit the schema, or cannot be read; and those
     `not_by_policy`, which the gateway withdrew.
     """
 
@@ -76,15 +72,6 @@ class Report:
     def opens(self) -> bool:
         """Whether anybody gains, or could: rows that are listed under another condition are not compared one by one."""
         return self.gains + self.other_rows > 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """Entities that are ready to be asked over, the grants that they name by the id of their holder, and what was answered."""
-
-    slice: Slice
-    grants: Mapping[str, tuple[str, ...]]
-    verdicts: dict[Hashable, Verdict] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -116,30 +103,26 @@ class Replay:
         self._told = told
         self._engine = PolicyEngine(candidate, salt=b"")
         self._own = {org_id: self._engine.sibling(bundle) for org_id, bundle in own.items()}
-        self._grants = grants
         self._bundle_of = bundle_of
-        self._engines: dict[str, PolicyEngine | None] = {e.bundle.hash: e for e in (self._engine, *self._own.values())}
+        self._deciding = {e.bundle.hash: e for e in (self._engine, *self._own.values())}
+        self._engines: Recent[str, PolicyEngine | None] = Recent(ENGINES)
         self._heeding = {e.bundle.hash: e.bundle.heeding() for e in (self._engine, *self._own.values())}
-        self._held: OrderedDict[tuple[str, ...], _Held | None] = OrderedDict()
-        self._contexts: dict[str, Context] = {}
+        self._laying = Laying(candidate, grants)
+        self._verdicts: dict[Hashable, Verdict] = {}
         self._counts: Counter[str] = Counter()
         self._lines: dict[tuple[Change, str, str, str, tuple[str, ...], tuple[str, ...]], _Line] = {}
 
     def add(self, page: RecordedPage) -> None:
         """Takes the decisions of a page again; those over the same entities are asked together."""
-        alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[Recorded]] = {}
+        alike: dict[Hashable, list[Laid]] = {}
         for row in page.rows:
-            left_out = self._left_out(row, page.bodies)
-            if left_out is not None:
-                self._counts[left_out] += 1
+            laid = self._laying.lay_out(row, page.bodies)
+            if isinstance(laid, str):
+                self._counts[COUNTED.get(laid, "not_replayable")] += 1
             else:
-                alike.setdefault((row.org_id, row.slices, self._granted(row)), []).append(row)
-        for (org_id, slices, ids), asked in alike.items():
-            if all(id_ in self._grants for id_ in ids):
-                engine = self._own.get(org_id, self._engine)
-                self._decide(engine, asked, self._entities(slices, page.bodies), [self._grants[id_] for id_ in ids])
-            else:
-                self._counts["not_replayable"] += len(asked)
+                alike.setdefault((row.org_id, row.slices, laid.grants), []).append(laid)
+        for asked in alike.values():
+            self._decide(self._own.get(asked[0].row.org_id, self._engine), asked)
 
     def report(self) -> Report:
         """Returns what was found so far."""
@@ -158,109 +141,54 @@ class Replay:
             flips=tuple(sorted(Flip(*key, line.count, tuple(line.samples)) for key, line in self._lines.items())),
         )
 
-    def _left_out(self, row: Recorded, bodies: Mapping[str, str]) -> str | None:
-        """Returns what a row counts as that cannot be asked; None for one that can, as far as is seen before its context."""
-        if row.deny_kind in NOT_BY_POLICY:
-            return "not_by_policy"
-        if not row.slices or row.context is None:
-            return "not_replayable"
-        if row.slices not in self._held and any(hash_ not in bodies for hash_ in row.slices):
-            return "erased"
-        try:
-            self._entities(row.slices, bodies)
-        except (SliceError, KeyError, ValueError, TypeError):
-            return "not_replayable"
-        return None
-
-    def _query(self, row: Recorded) -> Query | None:
-        """Returns what to ask; None, and the row is counted, when its context is not one."""
-        try:
-            return Query(row.principal, row.action, row.resource, self._context(row.context or {}))
-        except (ValueRefused, KeyError, ValueError, TypeError):
-            self._counts["not_replayable"] += 1
-            return None
-
-    def _context(self, shown: Mapping[str, object]) -> Context:
-        key = repr(shown)
-        if key not in self._contexts:
-            if len(self._contexts) >= KEPT:
-                self._contexts.clear()
-            self._contexts[key] = Context.from_record(shown)
-        return self._contexts[key]
-
-    def _entities(self, slices: tuple[str, ...], bodies: Mapping[str, str]) -> _Held:
-        """Returns the entities of some slices laid together; raises `SliceError` for those that do not fit the schema."""
-        if slices in self._held:
-            self._held.move_to_end(slices)
-        else:
-            self._held[slices] = self._read(slices, bodies)
-            if len(self._held) > KEPT:
-                self._held.popitem(last=False)
-        held = self._held[slices]
-        if held is None:
-            raise SliceError("entities of another schema")
-        return held
-
-    def _read(self, slices: tuple[str, ...], bodies: Mapping[str, str]) -> _Held | None:
-        try:
-            made = from_texts(self._engine.bundle, [bodies[hash_] for hash_ in slices], salt=b"")
-        except SliceError:
-            return None
-        holders = [entity for entity in json.loads(made.text) if entity["uid"]["type"] == HOLDER]
-        return _Held(made, {holder["uid"]["id"]: tuple(holder["attrs"]["grants"]) for holder in holders})
-
-    def _granted(self, row: Recorded) -> tuple[str, ...]:
-        """The grants that decide a row: those that its principal held, where it is a remote agent that asks about rows."""
-        if row.principal.type != HOLDER or ROW not in (row.planned, row.resource.type):
-            return ()
-        held = self._held[row.slices]
-        return () if held is None else held.grants.get(row.principal.id, ())
-
-    def _decide(self, engine: PolicyEngine, asked: Iterable[Recorded], held: _Held, grants: Sequence[MemoryGrant]) -> None:
+    def _decide(self, engine: PolicyEngine, asked: Sequence[Laid]) -> None:
         """Decides over the same entities; the same question is asked once, for nothing else is in its answer."""
-        single: list[tuple[Recorded, Hashable]] = []
+        over = asked[0]
+        single: list[tuple[Recorded, Hashable, Verdict | None]] = []
         fresh: dict[Hashable, Query] = {}
-        bundle, ids = engine.bundle.hash, tuple([grant.id for grant in grants])
+        answered: dict[Hashable, Verdict] = {}
+        bundle, ids = engine.bundle.hash, tuple([grant.id for grant in over.grants])
         heeding = self._heeding[bundle]
-        for row in asked:
+        for laid in asked:
+            row = laid.row
             if row.planned is not None:
-                if (query := self._query(row)) is not None:
-                    self._plan(engine, row, row.planned, query, held.slice, grants)
+                self._plan(engine, row.planned, laid)
                 continue
             context = repr(row.context) if row.action in heeding else None
-            key: Hashable = (bundle, row.principal, row.action, row.resource, context, ids)
-            if key not in held.verdicts and key not in fresh:
-                if (query := self._query(row)) is None:
-                    continue
-                fresh[key] = query
-            single.append((row, key))
+            key: Hashable = (bundle, row.principal, row.action, row.resource, context, row.slices, ids)
+            verdict = self._verdicts.get(key)
+            if verdict is None and key not in fresh:
+                fresh[key] = laid.query
+            single.append((row, key, verdict))
         alike = sorted(fresh.items(), key=_kind)
         for start in range(0, len(alike), AT_ONCE):
             part = alike[start : start + AT_ONCE]
-            verdicts = engine.decide_all([query for _, query in part], held.slice, grants)
-            held.verdicts.update(zip([key for key, _ in part], verdicts, strict=True))
-        for row, key in single:
-            self._note(row, held.verdicts[key])
+            verdicts = engine.decide_all([query for _, query in part], over.slice, over.grants)
+            answered.update(zip([key for key, _ in part], verdicts, strict=True))
+        for row, key, verdict in single:
+            self._note(row, verdict or answered[key])
+        if len(self._verdicts) + len(answered) > ANSWERS:
+            self._verdicts.clear()
+        self._verdicts.update(answered)
 
-    def _plan(
-        self, engine: PolicyEngine, row: Recorded, planned: str, query: Query, slice: Slice, grants: Sequence[MemoryGrant]
-    ) -> None:
+    def _plan(self, engine: PolicyEngine, planned: str, laid: Laid) -> None:
         """Plans a listing again. When it is allowed both times, what it says of the rows has to be the same as well."""
-        made = engine.plan(query, planned, slice, grants)
+        row, made = laid.row, engine.plan(laid.query, planned, laid.slice, laid.grants)
         recorded = self._recorded_engine(row.bundle)
         if not (row.allowed and made.verdict.allowed) or recorded is engine:
             self._note(row, made.verdict)
         elif recorded is None or recorded.bundle.schema_hash != engine.bundle.schema_hash:
             self._counts["not_replayable"] += 1
         else:
-            other = recorded.plan(query, planned, slice, grants).condition != made.condition
+            other = recorded.plan(laid.query, planned, laid.slice, laid.grants).condition != made.condition
             self._note(row, made.verdict, other_rows=other)
 
     def _recorded_engine(self, bundle_hash: str) -> PolicyEngine | None:
-        if bundle_hash not in self._engines:
-            bundle = self._bundle_of(bundle_hash)
-            self._engines[bundle_hash] = None if bundle is None else PolicyEngine(bundle, salt=b"")
-        return self._engines[bundle_hash]
+        return self._deciding.get(bundle_hash) or self._engines.of(bundle_hash, lambda: self._engine_of(bundle_hash))
+
+    def _engine_of(self, bundle_hash: str) -> PolicyEngine | None:
+        bundle = self._bundle_of(bundle_hash)
+        return None if bundle is None else PolicyEngine(bundle, salt=b"")
 
     def _note(self, row: Recorded, verdict: Verdict, *, other_rows: bool = False) -> None:
         self._told(row, verdict, other_rows)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import cedarpy
 
@@ -79,9 +80,9 @@ def from_texts(bundle: Bundle, texts: Iterable[str], *, salt: bytes) -> Slice:
     In such a text every entity is named as one, so nothing is read back from Cedar, which would hand out every action too.
     """
     whole = list(texts)
-    entities = {(e["uid"]["type"], e["uid"]["id"]): e for text in whole for e in json.loads(text)}
+    entities = {uid: e for text in whole for uid, e in _kept(text)}
     found = list(entities.values())
-    seen = {EntityUid(**parent) for entity in found for parent in entity["parents"]}
+    seen = {EntityUid(parent["type"], parent["id"]) for entity in found for parent in entity["parents"]}
     for entity in found:
         # Most values are words and numbers, which name nothing.
         values = [value for part in ("attrs", "tags") for value in entity[part].values() if isinstance(value, dict | list)]
@@ -134,6 +135,32 @@ def _slice(
         uids=uids,
         missing=missing,
     )
+
+
+def _kept(text: str) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    """Yields the entities of the text of a slice, each by its uid; raises `SliceError` for a text that is of none."""
+    try:
+        entities = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SliceError(str(error)) from error
+    if not isinstance(entities, list):
+        raise SliceError("not a list of entities")
+    for entity in entities:
+        match entity:
+            case {"uid": {"type": str(type_), "id": str(id_)}, "attrs": {}, "tags": {}, "parents": [*parents]}:
+                if not all(map(_is_uid, parents)):
+                    raise SliceError("a parent is not an entity")
+                yield (type_, id_), entity
+            case _:
+                raise SliceError("not an entity")
+
+
+def _is_uid(value: object) -> bool:
+    match value:
+        case {"type": str(), "id": str()}:
+            return True
+        case _:
+            return False
 
 
 def _entity_json(entity: Entity, seen: set[EntityUid]) -> dict[str, object]:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from gateway.errors import NotFound
 from gateway.model.grant import Grant
 from gateway.model.records import Org
-from gateway.store import log
+from gateway.store import log, logged
 from gateway.store.entities import Installation, LogEntry
+from gateway.store.logged import COLUMNS, Logged
 from gateway.store.rows import Rows
 
-COLUMNS = """seq, id, "at", principal_type, principal_id, action, resource_type, resource_id, outcome, deny_kind, policies,
-  bundle, data_version, slices, request_id, details, hash"""
-JSON_COLUMNS = (10, 13, 15)
 WHERE_DECISION = """FROM log WHERE kind = 'decision' AND org_id = $1
   AND ($2::VARCHAR IS NULL OR principal_id = $2) AND ($3::VARCHAR IS NULL OR action = $3)
   AND ($4::VARCHAR IS NULL OR resource_id = $4) AND ($5::VARCHAR IS NULL OR outcome = $5)
@@ -24,8 +21,8 @@ WHERE_DECISION = """FROM log WHERE kind = 'decision' AND org_id = $1
   AND ($8::TIMESTAMP IS NULL OR "at" >= $8) AND ($9::TIMESTAMP IS NULL OR "at" < $9)"""
 DECISIONS = f"SELECT {COLUMNS} {WHERE_DECISION} ORDER BY seq DESC LIMIT $10 OFFSET $11"  # constants only
 DECISIONS_TOTAL = f"SELECT count(*) {WHERE_DECISION}"  # constants only
-DECISION = f"SELECT {COLUMNS} FROM log WHERE kind = 'decision' AND id = $1 AND org_id = $2"  # noqa: S608  # constants only
-ANY_DECISION = f"SELECT {COLUMNS} FROM log WHERE kind = 'decision' AND id = $1"  # noqa: S608  # constants only
+DECISION = f"""SELECT {COLUMNS} FROM log
+  WHERE kind = 'decision' AND id = $1 AND ($2::VARCHAR IS NULL OR org_id = $2)"""  # noqa: S608  # constants only
 DECISION_ORG = "SELECT org_id FROM log WHERE kind = 'decision' AND id = $1"
 
 WHERE_EVENT = """FROM log WHERE kind = 'audit' AND org_id = $1
@@ -77,29 +74,6 @@ class EventFilter:
     until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Logged:
-    """One row of the log as it was written."""
-
-    seq: int
-    id: str
-    at: datetime
-    principal_type: str
-    principal_id: str
-    action: str
-    resource_type: str
-    resource_id: str
-    outcome: str | None
-    deny_kind: str | None
-    policies: list[str]
-    bundle: str
-    data_version: int
-    slices: list[str]
-    request_id: str
-    details: dict[str, Any]
-    hash: str
-
-
 def decision_org(rows: Rows, decision_id: str) -> str | None:
     """The organisation a decision belongs to: what is needed to decide whether it may be read."""
     found = rows.one(DECISION_ORG, decision_id)
@@ -120,32 +94,21 @@ def decisions(rows: Rows, grant: Grant[Org], which: DecisionFilter, *, limit: in
         which.since,
         which.until,
     )
-    page = [_logged(row) for row in rows.all(DECISIONS, *conditions, limit, offset)]
+    page = [logged.read(row) for row in rows.all(DECISIONS, *conditions, limit, offset)]
     return page, rows.value(DECISIONS_TOTAL, *conditions)
 
 
-def decision(rows: Rows, grant: Grant[LogEntry]) -> Logged:
-    """The granted decision.
+def decision(rows: Rows, grant: Grant[LogEntry] | Grant[Installation], decision_id: str) -> Logged:
+    """One decision: of the granted organisation or, for the operator, of any.
 
     Raises:
         NotFound: it is not in the log.
     """
-    found = rows.one(DECISION, grant.target.id, grant.target.org_id)
+    org_id = grant.target.org_id if isinstance(grant.target, LogEntry) else None
+    found = rows.one(DECISION, decision_id, org_id)
     if found is None:
         raise NotFound
-    return _logged(found)
-
-
-def any_decision(rows: Rows, grant: Grant[Installation], decision_id: str) -> Logged:
-    """A decision of any organisation.
-
-    Raises:
-        NotFound: it is not in the log.
-    """
-    found = rows.one(ANY_DECISION, decision_id)
-    if found is None:
-        raise NotFound
-    return _logged(found)
+    return logged.read(found)
 
 
 def audit_events(
@@ -153,7 +116,7 @@ def audit_events(
 ) -> tuple[list[Logged], int]:
     """A page of the organisation's audit events, newest first, and how many there are; `only_actor` narrows to one's own."""
     conditions = (grant.target.id, which.actor, which.action, which.resource, which.since, which.until, only_actor)
-    page = [_logged(row) for row in rows.all(EVENTS, *conditions, limit, offset)]
+    page = [logged.read(row) for row in rows.all(EVENTS, *conditions, limit, offset)]
     return page, rows.value(EVENTS_TOTAL, *conditions)
 
 
@@ -165,13 +128,6 @@ def verify_chain(rows: Rows, grant: Grant[Org], *, since: datetime | None, until
         return ChainReport(True, 0, 0, None)
     walk = log.verify(rows, from_seq=first, limit=min(limit, last - first + 1))
     return own_part(rows, grant, walk, first)
-
-
-def _logged(row: tuple[Any, ...]) -> Logged:
-    cells = list(row)
-    for position in JSON_COLUMNS:
-        cells[position] = json.loads(cells[position])
-    return Logged(*cells)
 
 
 def chain_end(rows: Rows, grant: Grant[Installation] | Grant[Org]) -> int:

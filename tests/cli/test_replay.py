@@ -207,7 +207,7 @@ def verify(directory: Path) -> Ended:
 
 
 def cases_of(directory: Path) -> list[dict[str, Any]]:
-    return [case for path in sorted(directory.glob("decisions/*/*.json")) for case in json.loads(path.read_text())]
+    return [case for path in sorted(directory.glob("decisions/*/tests-*.json")) for case in json.loads(path.read_text())]
 
 
 def rows_of(directory: Path) -> list[dict[str, Any]]:
@@ -234,17 +234,59 @@ def test_a_row_that_was_changed_removed_or_added_is_found(taken: Path) -> None:
 
 
 def test_a_case_that_the_chain_does_not_know_is_found(taken: Path) -> None:
+    """Whatever of it is forged, but for its entities."""
     [file, *_] = sorted(taken.glob("decisions/*/tests-0001.json"), key=lambda path: -path.stat().st_size)
     cases = json.loads(file.read_text())
-    first = cases[0]
-    for change in (
-        {"decision": "deny" if first["decision"] == "allow" else "allow"},
+    refused = next(number for number, case in enumerate(cases) if case.get("deny_kind") == "forbidden" and case["reason"])
+    first, request = cases[refused], cases[refused]["request"]
+    forgeries: list[dict[str, object]] = [
+        {"decision": "allow"},
+        {"decision": "allow", "num_errors": 1},
+        {"num_errors": 1},
+        {"reason": []},
+        {"reason": ["peer/read/observer"]},
+        {"reason_exact": False},
+        {"deny_kind": "not_permitted"},
+        {"description": first["description"].replace("row ", "row 1")},
         {"name": "00000000-0000-4000-8000-000000000000"},
-        {"request": {**first["request"], "principal": 'Human::"x"'}},
-        {"request": {**first["request"], "action": 'Action::"x"'}},
-    ):
-        file.write_text(json.dumps([{**first, **change}, *cases[1:]]))
-        assert verify(taken).code == 1
+        {"name": next(case["name"] for case in cases if case["name"] != first["name"])},
+        {"more": 1},
+    ]
+    about: dict[str, object] = {"principal": 'Human::"x"', "action": 'Action::"x"', "resource": 'Peer::"x"', "context": {}}
+    forgeries += [{"request": {**request, part: value}} for part, value in about.items()]
+    clock = {**request["context"]["clock"], "minute": request["context"]["clock"]["minute"] + 1}
+    forgeries += [{"request": {**request, "context": {**request["context"], "clock": clock}}}]
+    for change in forgeries:
+        file.write_text(json.dumps([*cases[:refused], {**first, **change}, *cases[refused + 1 :]]))
+        assert verify(taken).code == 1, change
+    file.write_text(json.dumps(cases))
+    assert verify(taken).code == 0
+
+
+def test_a_directory_of_other_policies_than_its_name_stands_for_is_found(taken: Path) -> None:
+    [folder] = [folder for folder in taken.glob("decisions/*") if len(folder.name) == 64]
+    [granted, *_] = [folder for folder in taken.glob("decisions/*") if len(folder.name) > 64]
+    for file in (folder / "policies.cedar", granted / "policies.cedar", folder / "schema.cedarschema", folder / "bundle.json"):
+        text = file.read_text()
+        file.write_text(text.replace("archived", "ARCHIVED", 1))
+        assert text != file.read_text()
+        assert verify(taken).code == 1, file
+        file.write_text(text)
+    (folder / "policies.cedar").write_text(f"{(folder / 'policies.cedar').read_text()}\npermit (principal, action, resource);\n")
+    assert verify(taken).code == 1
+
+
+def test_a_case_that_lies_with_policies_that_did_not_decide_it_is_found(taken: Path) -> None:
+    """Everything in the directory is consistent: only the chain says that other policies decided."""
+    [folder] = [folder for folder in taken.glob("decisions/*") if len(folder.name) == 64]
+    schema, policies = json.loads((folder / "bundle.json").read_text())
+    fewer = json.dumps([schema, policies[1:]], sort_keys=True, separators=(",", ":"))
+    other = folder.parent / hashlib.sha256(fewer.encode()).hexdigest()
+    shutil.copytree(folder, other)
+    (other / "bundle.json").write_text(fewer)
+    (other / "policies.cedar").write_text("\n\n".join(text for _, text in policies[1:]) + "\n")
+    ended = verify(taken)
+    assert (ended.code, "is not what the chain says" in ended.err) == (1, True)
 
 
 def test_cedar_without_a_schema_and_without_us_gives_every_decision_again(taken: Path) -> None:
@@ -322,7 +364,7 @@ def test_the_readme_counts_and_names_the_exact_commands(taken: Path) -> None:
     readme = (taken / "README.md").read_text()
     assert f"{len(rows_of(taken))} rows of the log, {len(cases_of(taken))} decisions as cases" in readme
     commands = [line.split() for line in readme.splitlines() if line.startswith("    cedar ")]
-    assert len(commands) == len(list(taken.glob("decisions/*/*.json")))
+    assert len(commands) == len(list(taken.glob("decisions/*/tests-*.json")))
     assert all((taken / words[3]).is_file() and (taken / words[5]).is_file() for words in commands)
     assert "Left out: " in readme
 
@@ -348,6 +390,40 @@ def test_evidence_of_a_chain_that_was_tampered_with_is_written_and_says_so(
     ended = command("evidence", "--data", happened, "--out", out, "--json")
     assert (ended.code, ended.json["chain_holds"]) == (1, False)
     assert verify(out).code == 1
+
+
+@pytest.mark.parametrize("details", ['{"context": []}', "{", '{"also": 1}', '{"context": {"now": 1}}'])
+def test_a_row_that_cannot_be_read_is_left_out_and_the_rest_is_there(
+    command: Command, happened: Path, evidence: Path, tmp_path: Path, details: str
+) -> None:
+    case = next(case for case in cases_of(evidence) if case.get("deny_kind"))
+    with duckdb.connect(str(happened / "peergate.duckdb")) as connection:
+        connection.execute("UPDATE log SET details = $1 WHERE id = $2", [details, case["name"]])
+    out = tmp_path / "out"
+    ended = command("evidence", "--data", happened, "--out", out, "--json")
+    assert (ended.code, ended.json["chain_holds"], ended.json["left_out"]["unreadable"]) == (1, False, 1)
+    assert {path.name for path in out.iterdir()} >= {"README.md", "verify.py", "head.sig", "chain.jsonl"}
+    assert "1 unreadable" in (out / "README.md").read_text()
+    ended = verify(out)
+    assert (ended.code, "was changed" in ended.err) == (1, True)
+
+
+def test_a_file_is_full_where_the_next_begins(
+    command: Command, happened: Path, evidence: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.operations.evidence.CASES_A_FILE", 7)
+    monkeypatch.setattr("gateway.operations.evidence.PAGE", 30)
+    out = tmp_path / "out"
+    assert command("evidence", "--data", happened, "--out", out).code == 0
+    files = sorted(out.glob("decisions/*/tests-*.json"))
+    counts = {path: len(json.loads(path.read_text())) for path in files}
+    last = {max(folder.glob("tests-*.json")) for folder in out.glob("decisions/*")}
+    assert all(count == 7 or (path in last and 0 < count < 7) for path, count in counts.items())
+    actions = [Counter(case["request"]["action"] for case in cases_of(directory)) for directory in (evidence, out)]
+    assert actions[0] == actions[1]
+    commands = [line.split() for line in (out / "README.md").read_text().splitlines() if line.startswith("    cedar ")]
+    assert {out / words[5] for words in commands} == set(files)
+    assert verify(out).code == 0
 
 
 # -- simulate

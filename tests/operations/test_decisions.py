@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +12,8 @@ from gateway.errors import NotFound
 from gateway.model.decision import DenyKind
 from gateway.model.grant import Session
 from gateway.operations.decisions import DENY_KINDS
+from gateway.operations.explanation import MISSING
+from gateway.operations.replay import replay_data
 from gateway.store import evidence
 from gateway.store.entities import LogEntry
 from tests.builders import START, Gateway, done
@@ -219,4 +222,63 @@ def test_a_decision_that_was_pruned_between_the_two_looks_is_not_found(gateway: 
     grant = gateway.services.access.authorize(Session(who, "r", START), "decision.read", LogEntry(row_id, org_of(gateway)))
     tamper(gateway, row_id, "id = 'gone'")
     with pytest.raises(NotFound):
-        gateway.services.database.read_sync(lambda rows: evidence.decision(rows, grant))
+        gateway.services.database.read_sync(lambda rows: evidence.decision(rows, grant, row_id))
+
+
+def test_a_grant_for_a_decision_of_one_organisation_reads_none_of_another(gateway: Gateway) -> None:
+    [own], [foreign] = craft(gateway, 1), craft(gateway, 1, first=2, other=True)
+    who = caller(gateway.auditor.id, org_id=org_of(gateway))
+    grant = gateway.services.access.authorize(Session(who, "r", START), "decision.read", LogEntry(own, org_of(gateway)))
+    with pytest.raises(NotFound):
+        gateway.services.database.read_sync(lambda rows: evidence.decision(rows, grant, foreign))
+    assert gateway.services.database.read_sync(lambda rows: evidence.decision(rows, grant, own)).id == own
+
+
+# -- damaged
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        """details = '{"context": []}'""",
+        """details = '{"context": {"now": "then"}}'""",
+        """details = '{"context": {"now": []}}'""",
+        """details = '{"errors": 1}'""",
+        """details = '{"errors": [{}]}'""",
+        """details = '{"planned": []}'""",
+        """details = '{"also": {}}'""",
+        """details = '{"also": [1]}'""",
+        """details = '{"also": [{"action": "x"}]}'""",
+        """details = '{"not_allowed": "x"}'""",
+        "details = '[]'",
+        "details = 'null'",
+        "details = '{'",
+        "details = ''",
+        "details = repeat('[', 100000)",
+        "policies = '{}'",
+        "policies = '[1]'",
+        "slices = '[[]]'",
+        "slices = 'x'",
+    ],
+)
+def test_a_damaged_row_is_listed_and_told_as_what_cannot_be_read(gateway: Gateway, change: str) -> None:
+    assert gateway.auditor.get("/v1/org/settings").status_code == 403
+    [decision] = done(gateway.auditor.get("/v1/decisions", action="org.read_settings"), 200)["decisions"]
+    tamper(gateway, decision["id"], change)
+    found = done(gateway.auditor.get(f"/v1/decisions/{decision['id']}"), 200)["decision"]
+    assert found["explanation"]["missing"] == MISSING["unreadable"]
+    [shown] = done(gateway.auditor.get("/v1/decisions", action="org.read_settings"), 200)["decisions"]
+    assert {name: found[name] for name in shown} == shown
+    report = asyncio.run(replay_data(gateway.services, gateway.services.access.engine.bundle, since=None))
+    assert report.not_replayable == 1
+
+
+def test_of_a_row_that_cannot_be_read_the_details_say_so(gateway: Gateway) -> None:
+    [row_id] = craft(gateway, 1)
+    event = craft(gateway, 1, first=2, kind="audit", outcome=None)[0]
+    for damaged in (row_id, event):
+        tamper(gateway, damaged, "details = '{'")
+    found = done(gateway.auditor.get(f"/v1/decisions/{row_id}"), 200)["decision"]
+    assert (found["details"], found["policies"], found["slices"]) == ({"unreadable": True}, [], [])
+    events = done(gateway.owner.get("/v1/audit/events"), 200)
+    assert {"unreadable": True} in [entry["details"] for entry in events["events"]]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import duckdb
+
 from gateway.operations.explanation import MISSING, NOTES, explain_recorded, shape
+from gateway.policy import kept
 from tests.builders import Client, Gateway, done
 from tests.operations.asking import ABSENT, restart, stored
 from tests.operations.connecting import allow, connect, converse
@@ -19,6 +23,7 @@ from tests.policy.test_replay import page_of
 from tests.remote import a_memory_grant, a_remote_connection
 from tests.world import World, bundle_of, caller, session
 
+FORBID_ALWAYS = 'forbid (principal is Agent, action == Action::"peer.read", resource) when { 1 < 2 };'
 OVERFLOW = 'forbid (principal, action == Action::"peer.read", resource) when { context.clock.minute * 9223372036854775807 > 0 };'
 ALONE = {"organisation_policy": None, "reason_code": None, "precedence": None}
 
@@ -208,11 +213,13 @@ def test_the_text_of_a_grant_is_told_without_its_labels() -> None:
 
 
 def test_it_is_explained_by_the_policies_that_decided_and_not_by_those_of_now(gateway: Gateway) -> None:
-    before, _, refused = unlisted(gateway)
+    agent, peer, refused = unlisted(gateway)
     whole = explained(gateway, refused)
-    write(gateway.owner, 'forbid (principal is Agent, action == Action::"agent.read_self", resource);', mode="enforce")
+    assert whole["missing"] is None
+    policy = write(gateway.owner, FORBID_AGENTS, mode="enforce")
+    now = explained(gateway, agent.get(f"/v1/peers/{peer['id']}").json()["decision_id"])
+    assert [reason["policy_id"] for reason in now["reasons"]] == ["guardrails/observers", f"org/{policy['id']}/1"]
     restart(gateway)
-    assert before.id
     assert explained(gateway, refused, by=gateway.owner) == whole
 
 
@@ -260,6 +267,72 @@ def test_a_record_that_says_another_answer_than_is_given_now_is_not_explained_aw
         MISSING["differs"],
         ["guardrails/archived"],
     )
+
+
+def test_an_allow_that_the_record_was_turned_into_is_not_explained(gateway: Gateway) -> None:
+    assert gateway.auditor.get("/v1/org/settings").status_code == 403
+    refused = last(gateway, decision="deny")
+    for change in ("outcome = 'allow'", "outcome = 'deny', deny_kind = 'paused'"):
+        tamper(gateway, refused, change)
+        assert explained(gateway, refused)["missing"] == MISSING["differs"]
+    tamper(gateway, refused, "outcome = 'deny', deny_kind = 'not_permitted'")
+    assert explained(gateway, refused)["missing"] is None
+
+
+def test_an_error_that_the_record_leaves_out_is_not_explained_away(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    peer = gateway.peer(observers=[agent])
+    write(gateway.owner, OVERFLOW, mode="enforce")
+    refused = agent.get(f"/v1/peers/{peer['id']}").json()["decision_id"]
+    [(details,)] = stored(gateway, "SELECT details FROM log WHERE id = $1", refused)
+    fewer = {name: value for name, value in json.loads(details).items() if name != "errors"}
+    assert explained(gateway, refused)["missing"] is None
+    tamper(gateway, refused, f"details = '{json.dumps(fewer)}'")
+    assert explained(gateway, refused)["missing"] == MISSING["differs"]
+
+
+def test_a_body_that_is_another_bundles_or_none_explains_nothing(gateway: Gateway) -> None:
+    """Nor one that would give the same answer: its hash is what was recorded."""
+    agent, peer, _ = unlisted(gateway)
+    policy = write(gateway.owner, FORBID_ALWAYS, mode="enforce")
+    refused = agent.get(f"/v1/peers/{peer['id']}").json()["decision_id"]
+    done(gateway.owner.delete(f"/v1/org/cedar-policies/{policy['id']}", {"X-Auth-Confirm": gateway.owner.password}), 204)
+    [(digest,)] = stored(gateway, "SELECT bundle FROM log WHERE id = $1", refused)
+    [(body,)] = stored(gateway, "SELECT body FROM bundles WHERE hash = $1", digest)
+    assert explained(gateway, refused)["missing"] is None
+    other = json.loads(body)
+    other["policies"]["more"] = '@id("more") permit (principal, action == Action::"agent.read_self", resource);'
+    places = {"places": {"guardrails/observers": [1, "x"]}}
+    spoiled = (
+        json.dumps(other),
+        "",
+        "{",
+        "[]",
+        "null",
+        "[" * 100_000,
+        json.dumps({**json.loads(body), **places}),
+        '{"schema": 1}',
+    )
+    for text in (*spoiled, '{"schema": "", "policies": {"a": 1}}', '{"schema": "x", "policies": {"a": "permit"}}'):
+        gateway.services.database.exclusive(partial(_spoil, digest, text)).result()
+        assert explained(gateway, refused)["missing"] == MISSING["bundle_gone"], text[:50]
+
+
+def _spoil(digest: str, text: str, connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("UPDATE bundles SET body = $1 WHERE hash = $2", [text, digest])
+
+
+def test_a_bundle_that_decides_no_more_is_made_once_for_many_explanations(gateway: Gateway) -> None:
+    agent, peer, _ = unlisted(gateway)
+    policy = write(gateway.owner, FORBID_ALWAYS, mode="enforce")
+    refused = [agent.get(f"/v1/peers/{peer['id']}").json()["decision_id"] for _ in range(3)]
+    done(gateway.owner.delete(f"/v1/org/cedar-policies/{policy['id']}", {"X-Auth-Confirm": gateway.owner.password}), 204)
+    before = kept._made.cache_info()
+    for decision_id in refused:
+        assert explained(gateway, decision_id)["missing"] is None
+    after = kept._made.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (1, 2)
+    assert after.maxsize == kept.READY
 
 
 def test_what_the_gateway_withdrew_and_what_cedar_was_not_asked_are_told_as_that(gateway: Gateway) -> None:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
+
+import pytest
 
 from gateway.errors import Forbidden
 from gateway.model.entity import EntityUid
 from gateway.model.evidence import LogRow
 from gateway.model.grant import Session
 from gateway.model.recorded import Recorded, RecordedPage
+from gateway.policy import evidence
+from gateway.policy import replay as replay_
 from gateway.policy.bundle import Bundle
+from gateway.policy.evidence import Cases
 from gateway.policy.replay import SAMPLES, Replay, Report
 from tests.world import NOW, World, agent_caller, bundle_of, caller, session, shipped
 
@@ -141,3 +147,45 @@ def test_listings_of_policies_that_are_not_known_any_more_are_not_compared() -> 
     page = page_of(made.rows, planned="Memory", bundle="forgotten")
     assert replayed(shipped(), page).not_replayable == 1
     assert replayed(shipped(), page_of(made.rows, planned="Memory")).same == 1
+
+
+def test_no_more_answers_are_kept_than_is_said_and_all_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay_, "ANSWERS", 2)
+    world = World()
+    rows = [row for minute in (0, 90, 0, 120, 90) for row in asked(world, later=minute, times=2)]
+    replay = Replay(bundle_of(MORNING), {}, {}, lambda _: None)
+    for _ in range(2):
+        for start in range(0, len(rows), 2):
+            replay.add(page_of(rows[start : start + 2]))
+            assert 0 < len(replay._verdicts) <= 2
+    assert (replay.report().same, replay.report().loses) == (8, 12)
+
+
+def _read(read: list[str], bundle_hash: str) -> Bundle:
+    read.append(bundle_hash)
+    return shipped()
+
+
+def test_the_engine_that_was_asked_longest_ago_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    made = session(caller("owner"))
+    world.access.plan(made, "memory.search", world.state.agents["agent"])
+    [row] = page_of(made.rows, planned="Memory").rows
+    page = page_of(made.rows)
+    for most, expected in ((1, ["a", "b", "a"]), (2, ["a", "b"])):
+        monkeypatch.setattr(replay_, "ENGINES", most)
+        read: list[str] = []
+        replay = Replay(shipped(), {}, {}, partial(_read, read))
+        replay.add(replace(page, rows=tuple(replace(row, bundle=hash_) for hash_ in "aba")))
+        assert (read, replay.report().same) == (expected, 3)
+
+
+def test_the_bundle_that_was_asked_longest_ago_is_read_again_for_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = page_of(asked(World()))
+    [row] = page.rows
+    for most, expected in ((1, ["a", "b", "a"]), (2, ["a", "b"])):
+        monkeypatch.setattr(evidence, "BUNDLES", most)
+        read: list[str] = []
+        cases = Cases({}, partial(_read, read))
+        assert len(list(cases.of(replace(page, rows=tuple(replace(row, bundle=hash_) for hash_ in "aba"))))) == 3
+        assert read == expected

@@ -8,7 +8,8 @@ from gateway.model.caller import OPERATOR
 from gateway.model.grant import Session
 from gateway.store import evidence, log
 from gateway.store.entities import Installation
-from gateway.store.evidence import DecisionFilter, EventFilter, Logged
+from gateway.store.evidence import DecisionFilter, EventFilter
+from gateway.store.logged import Logged
 from gateway.store.writer import record
 from tests.builders import START, Gateway
 from tests.operations.evidence_rows import ROW, craft, org_of, tamper
@@ -31,7 +32,9 @@ def test_a_row_is_read_as_it_was_written(gateway: Gateway) -> None:
     grant = gateway.services.access.authorize(_session(gateway), "decision.list", gateway.services.state.orgs[org_of(gateway)])
     which = DecisionFilter(principal="crafted")
     [read], total = gateway.services.database.read_sync(lambda rows: evidence.decisions(rows, grant, which, limit=5, offset=0))
-    expected = {field.name: getattr(written, field.name) for field in fields(Logged) if field.name not in ("seq", "hash")}
+    expected = {
+        field.name: getattr(written, field.name) for field in fields(Logged) if field.name not in ("seq", "hash", "readable")
+    }
     assert read == Logged(
         seq=read.seq, hash=read.hash, **{**expected, "policies": list(written.policies), "slices": list(written.slices)}
     )
