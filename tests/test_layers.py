@@ -52,7 +52,7 @@ def test_the_first_conftest_imports_nothing_that_is_measured() -> None:
     """A worker of pytest-xdist reads it before it measures: the lines that an import runs would count as never run."""
     tree = ast.parse((ROOT / "tests" / "conftest.py").read_text())
     at_once = ast.Module([node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)], [])
-    assert _imported(at_once) == {"__future__", "collections", "pathlib", "pytest", "typing"}
+    assert _imported(at_once) == {"__future__", "collections", "hypothesis", "pathlib", "pytest", "typing"}
 
 
 def test_every_error_has_its_status_and_title() -> None:
