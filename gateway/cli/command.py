@@ -112,7 +112,8 @@ class Command:
     what a table of it shows. Where that is not enough, `shows` prints the answer, and `notes` what is worth knowing beside it.
 
     `always` goes into every body. With `until`, it is asked again until that member of the answer is 0. `checks` looks at what
-    the command line gave and at the body before it is sent, and raises; `ends` gives the exit code, 0 without it. `about` goes into the help, as it is.
+    the command line gave and at the body before it is sent, and raises. `ends` gives the exit code, which is 0 without it.
+    `about` goes into the help, as it is.
     """
 
     noun: str
