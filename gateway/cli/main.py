@@ -44,6 +44,7 @@ NOUNS = {
     "admin": "the data directory of a gateway that runs, for its owner",
 }
 EPILOG = """exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 3 a difference found, 4 the store refuses to open.
+`policy prove` and `policy changes` end with 4 where nothing is proved and nothing refuted, also for want of the solver.
 client commands take the gateway from PEERGATE_URL and PEERGATE_KEY, from `peergate login`, or from --data DIR while none runs."""
 
 
