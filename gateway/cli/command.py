@@ -56,6 +56,11 @@ class Argument:
         return self.flagged or "--" + self.name.replace("_", "-")
 
     @property
+    def shown(self) -> str:
+        """What usage and errors call it."""
+        return ("FILE" if self.place == "file" else self.name) if self.positional else self.flag
+
+    @property
     def dest(self) -> str:
         """Where the parser puts it: two flags may fill one member."""
         return self.name if self.positional else self.flag.removeprefix("--").replace("-", "_")
@@ -94,8 +99,11 @@ class Asked:
 
 #: Prints an answer, or a note on it, for people.
 Show = Callable[[Any, Asked], None]
-#: Looks at what the command line gave and at the body that would be sent; raises what ends the command.
-Check = Callable[[Mapping[str, Any], Mapping[str, object]], None]
+#: Looks at what the command line gave and at the body that would be sent, and may fill what was left out of it; raises what
+#: ends the command.
+Check = Callable[[Mapping[str, Any], dict[str, object]], None]
+#: The exit code of an answer; may raise what ends the command instead.
+End = Callable[[Any, Asked], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +112,8 @@ class Command:
     what a table of it shows. Where that is not enough, `shows` prints the answer, and `notes` what is worth knowing beside it.
 
     `always` goes into every body. With `until`, it is asked again until that member of the answer is 0. `checks` looks at what
-    the command line gave and at the body before it is sent, and raises. `about` goes into the help, as it is.
+    the command line gave and at the body before it is sent, and raises. `ends` gives the exit code, which is 0 without it.
+    `about` goes into the help, as it is.
     """
 
     noun: str
@@ -120,6 +129,7 @@ class Command:
     shows: Show | None = None
     notes: Show | None = None
     checks: Check | None = None
+    ends: End | None = None
     about: str = ""
 
     @property
@@ -138,6 +148,7 @@ def command(
     shows: Show | None = None,
     notes: Show | None = None,
     checks: Check | None = None,
+    ends: End | None = None,
     about: str = "",
     **always: str,
 ) -> Command:
@@ -161,5 +172,6 @@ def command(
         shows=shows,
         notes=notes,
         checks=checks,
+        ends=ends,
         about=about,
     )

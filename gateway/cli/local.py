@@ -8,6 +8,7 @@ import getpass
 import json
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,31 @@ from gateway.cli import bench, client, demo, doctor, mcp, tour
 from gateway.cli.exits import DONE, FINDING, USAGE, CommandError
 from gateway.cli.opening import find_settings, opened, refusals
 from gateway.cli.output import bold, print_fields, print_json, progress
+from gateway.cli.stopped import stopped
 from gateway.cli.surfaces import whole_app
+from gateway.config import Settings
 from gateway.operations import administration
 from gateway.operations.fields import Fields
 from gateway.operations.sweeps import sweeps
 from gateway.web.server import serve
 
-SERVE_FLAGS = ("data", "host", "port", "policies", "store", "audit", "rate_limit", "workers")
+#: The settings of `serve` that are a flag with a text or a number, and what each says; the others are below.
+SERVE_TEXTS = {
+    "public_url": "the https address by which others reach this gateway",
+    "embedding": "what search by meaning uses: off, local or http",
+    "embedding_url": "with http: the address of an OpenAI-compatible service, without `/embeddings`",
+    "embedding_model": "with http: the model's name there",
+    "embedding_key_file": "with http: a file that holds the key for it",
+    "oidc_issuer": "take access tokens of this issuer too",
+    "oidc_audience": "what `aud` says of a token for this gateway",
+    "oidc_jwks": "the address of the issuer's key set, or a file that holds it",
+    "oidc_algorithms": "how its tokens may be signed (RS256, PS256, ES256, EdDSA)",
+    "oidc_clock_skew": "seconds by which its clock may differ (30)",
+    "oidc_email_claim": "the claim that names a member by e-mail address (email)",
+    "oidc_org_claim": "the claim that holds the organisation's id",
+    "oidc_role_claim": "a claim that has to name the role that the member has here",
+    "oidc_agent_claim": "the claim that holds an agent's id",
+}
 LONGEST_OVERLAP_HOURS = limits.TOKEN_SECONDS_RANGE[1] // 3_600  # no token lives longer
 
 
@@ -91,6 +110,10 @@ def _server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--audit", choices=("durable", "relaxed"), help="durable: every decision is on disk before its answer")
     parser.add_argument("--rate-limit", dest="rate_limit", type=int, help="requests a minute and credential (6000); 0 is none")
     parser.add_argument("--workers", type=int, help=argparse.SUPPRESS)
+    reload = "watch: policies that change on the disk are loaded; shadow: they wait to be promoted (off)"
+    parser.add_argument("--reload", choices=("off", "watch", "shadow"), help=reload)
+    for name, says in SERVE_TEXTS.items():
+        parser.add_argument("--" + name.replace("_", "-"), metavar="TEXT", help=says)
     parser.add_argument("--config", metavar="FILE", type=Path, help="a TOML file with settings")
 
 
@@ -114,7 +137,7 @@ def _init(given: argparse.Namespace) -> int:
 
 
 def _serve(given: argparse.Namespace) -> int:
-    settings = find_settings({name: getattr(given, name) for name in SERVE_FLAGS}, given.config)
+    settings = find_settings({field.name: getattr(given, field.name) for field in fields(Settings)}, given.config)
     with opened(settings) as services:
 
         def ready(url: str) -> None:
@@ -128,7 +151,7 @@ def _serve(given: argparse.Namespace) -> int:
 def _derive(given: argparse.Namespace) -> int:
     with refusals():
         as_of = Fields({"--as-of": given.as_of}).optional_timestamp("--as-of")
-    with opened(find_settings({"data": given.data})) as services, progress("deriving") as shown:
+    with stopped(given.data, "admin derive") as services, progress("deriving") as shown:
         if as_of is not None and as_of > services.clock() and not given.expire_early:
             raise CommandError("`--as-of` is in the future, which ends events early; say --expire-early if you mean it", USAGE)
         done = asyncio.run(administration.derive(services, as_of=as_of, dry_run=given.dry_run, progress=shown))
@@ -137,20 +160,19 @@ def _derive(given: argparse.Namespace) -> int:
 
 
 def _backup(given: argparse.Namespace) -> int:
-    with opened(find_settings({"data": given.data})) as services, progress("copying") as shown:
+    with stopped(given.data, "admin backup") as services, progress("copying") as shown:
         done = asyncio.run(administration.backup(services, Path(given.target), progress=shown))
     return _show(done, as_json=given.json)
 
 
 def _erase(given: argparse.Namespace) -> int:
-    with opened(find_settings({"data": given.data})) as services, progress("rewriting") as shown:
+    with stopped(given.data, "admin erase") as services, progress("rewriting") as shown:
         done = asyncio.run(administration.erase(services, peer_id=given.peer, progress=shown))
     return _show(done, as_json=given.json)
 
 
 def _verify(given: argparse.Namespace) -> int:
-    settings = find_settings({"data": given.data})
-    with opened(settings, accept_missing_mark=given.accept_missing_mark) as services:
+    with stopped(given.data, "admin verify", accept_missing_mark=given.accept_missing_mark) as services:
         report = asyncio.run(administration.verify(services))
     _show(report, as_json=given.json)
     return DONE if report["chain_valid"] else FINDING

@@ -44,6 +44,7 @@ NOUNS = {
     "admin": "the data directory of a gateway that runs, for its owner",
 }
 EPILOG = """exit codes: 0 done, 1 a finding or a denial, 2 bad usage, 3 a difference found, 4 the store refuses to open.
+`policy prove` and `policy changes` end with 4 where nothing is proved and nothing refuted, also for want of the solver.
 client commands take the gateway from PEERGATE_URL and PEERGATE_KEY, from `peergate login`, or from --data DIR while none runs."""
 
 
@@ -145,7 +146,7 @@ def _run(command: Command, given: argparse.Namespace) -> int:
             case "json":
                 body[argument.name] = _json(argument, value)
             case "file":
-                body[argument.name] = _text(argument.flag, value)
+                body[argument.name] = _text(argument.shown, value)
             case "local":
                 pass
             case "body":
@@ -158,17 +159,22 @@ def _run(command: Command, given: argparse.Namespace) -> int:
         answer = ask(headers=headers)
     except client.NotConfirmed as refused:
         proof = None if CONFIRM in headers else _proof(refused)
+        if not proof and CONFIRM not in headers:
+            raise CommandError(
+                f"{refused}\nset PEERGATE_CONFIRM, or run it on a terminal", refused.code, refused.problem
+            ) from None
         if not proof:
             raise
         answer = ask(headers={CONFIRM: proof})
     if command.until is not None:
         answer = _until(command.until, answer, partial(ask, headers=headers), label=command.name)
-    if given.as_json:
-        if answer is not None:
-            print_json(answer)
-        return DONE
-    _print(command, answer, Asked(vars(given), partial(_beside, connection)))
-    return DONE
+    asked = Asked(vars(given), partial(_beside, connection))
+    code = DONE if command.ends is None else command.ends(answer, asked)
+    if not given.as_json:
+        _print(command, answer, asked)
+    elif answer is not None:
+        print_json(answer)
+    return code
 
 
 def _beside(connection: client.Connection, path: str, **query: object) -> Any:

@@ -53,6 +53,11 @@ def print_prose(text: str) -> None:
         print(_plain(line))
 
 
+def counted(number: int, thing: str) -> str:
+    """A number and what is counted, of which one is one: `1 change`, `2 changes`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def bold(text: str) -> str:
     """Emphasis on a terminal that wants it."""
     return f"\x1b[1m{text}\x1b[0m" if sys.stdout.isatty() and "NO_COLOR" not in os.environ else text

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gateway import wiring
+from gateway import limits, wiring
 from gateway.cli.exits import FINDING, CommandError
-from gateway.cli.output import note
+from gateway.cli.output import counted, note
 from gateway.cli.policy.verb import folder_at, refusals
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import SUFFIX, Case, read_cases, run_cases
@@ -19,6 +19,12 @@ from gateway.policy.organisation import PREFIX, extend
 #: What the text is called here: the gateway gives it an id of its own.
 CANDIDATE = "candidate"
 NAMED = f"{PREFIX}{CANDIDATE}/"
+
+
+def check_new(given: Mapping[str, Any], body: dict[str, object]) -> None:
+    """As `check_own`; a policy without a name is called after its file."""
+    check_own(given, body)
+    body.setdefault("name", Path(given["cedar_text"]).stem[: limits.NAME_CHARACTERS])
 
 
 def check_own(given: Mapping[str, Any], body: Mapping[str, object]) -> None:
@@ -38,6 +44,8 @@ def check_own(given: Mapping[str, Any], body: Mapping[str, object]) -> None:
             return
         cases = [_named(case, bundle) for case in read_cases(folder.policies, beside)]
         failed = [(r.case.name, why) for r in run_cases(bundle, cases) for why in r.failures]
+    if not failed and not given["as_json"]:
+        print(f"{counted(len(cases), 'case')} {'holds' if len(cases) == 1 else 'hold'}")
     if failed:
         lines = "\n".join(f"    {name}: {why.replace(NAMED, '')}" for name, why in failed)
         raise CommandError(f"nothing was sent: cases in {beside} do not hold\n{lines}", FINDING)

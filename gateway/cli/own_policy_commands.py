@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.cli import own_policy_answers as answers
 from gateway.cli.command import Argument, Command, command
-from gateway.cli.own_policy_cases import check_own
+from gateway.cli.own_policy_cases import check_new, check_own
 
 PATH = "/v1/org/cedar-policies"
 FILE = Argument("cedar_text", "a file of Cedar text", "file", required=True, positional=True)
@@ -25,6 +25,8 @@ Without cases a note says so.
   peergate policy shadow-report
   peergate policy promote ID --version 1"""
 STEPS = "exit codes: 0 done, 1 refused, 2 bad usage."
+TRIED = """exit codes: 0 nobody gains, 1 refused, 2 bad usage, 3 somebody gains, or is shown rows under another condition."""
+ASKED = "exit codes: 0 it would be allowed, 1 it would be denied, or the gateway refuses to say, 2 bad usage."
 SENT = "exit codes: 0 done, 1 a case fails, the text does not load, or the gateway refuses it, 2 bad usage."
 
 OWN_POLICIES: tuple[Command, ...] = (
@@ -48,13 +50,13 @@ OWN_POLICIES: tuple[Command, ...] = (
         f"POST {PATH}",
         "give the organisation a policy of its own; it starts in the shadow, where it decides nothing",
         FILE,
-        NAME,
+        Argument("name", "what people call it (the name of the file)"),
         ABOUT,
         Argument("mode", "shadow, or enforce for whoever may promote (shadow)", choices=("shadow", "enforce")),
         BESIDE,
         DIR,
         CONFIRM,
-        checks=check_own,
+        checks=check_new,
         shows=answers.show_step,
         about=f"{CASES}\n\n{SENT}",
     ),
@@ -94,7 +96,8 @@ OWN_POLICIES: tuple[Command, ...] = (
         Argument("since", "only what was recorded at this RFC 3339 time or later"),
         Argument("limit", "decisions at most, the newest first (10000)", kind=int),
         shows=answers.show_replay,
-        about=STEPS,
+        ends=answers.replay_ends,
+        about=TRIED,
     ),
     command(
         "policy promote",
@@ -129,6 +132,7 @@ OWN_POLICIES: tuple[Command, ...] = (
         Argument("action", "the action, such as peer.read", required=True),
         Argument("resource", 'about what, such as Peer::"ID"', required=True),
         Argument("cedar_text", "a file of Cedar text that is tried beside them", "file", flagged="--file"),
-        about=STEPS,
+        ends=answers.asking_ends,
+        about=ASKED,
     ),
 )

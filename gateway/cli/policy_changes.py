@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.cli.exits import USAGE, CommandError
 from gateway.cli.opening import find_settings, opened, refusals
-from gateway.cli.output import print_json, print_prose, progress
-from gateway.cli.policy.verb import add_verb
+from gateway.cli.output import counted, print_json, print_prose, progress
+from gateway.cli.policy.verb import add_old, add_verb, old_of
 from gateway.cli.policy_prove import EXITS, code_of, print_counterexample, print_proof, proof_json, require
 from gateway.operations.fields import Fields
 from gateway.operations.replay import redecide_data
@@ -39,12 +39,12 @@ def add_verbs(verbs: Any) -> None:
         "proof reaches, the cases of the new folder are decided under both, and requests that chance makes of them. With --data "
         "so are the decisions of a stopped gateway, of every kind.",
         examples=(
-            "changes policies candidate --only 'memory.search, memory.read, Connection'",
+            "changes candidate --only 'memory.search, memory.read, Connection'",
             "changes policies candidate --only 'principal is Agent && context.clock.weekday > 5' --data ./data",
         ),
         exits=EXITS,
     )
-    changes.add_argument("old", metavar="OLD", type=Path, help="the folder that decides now")
+    add_old(changes)
     changes.add_argument("new", metavar="NEW", type=Path, help="the folder that might")
     changes.add_argument("--only", metavar="CLAIM", required=True, help="where they may differ")
     changes.add_argument("--data", metavar="DIR", help="decide what this data directory has recorded again under both")
@@ -60,7 +60,7 @@ def _changes(given: argparse.Namespace) -> int:
 
     if not 0 <= given.samples <= MOST_SAMPLES:
         raise CommandError(f"`--samples` is from 0 to {MOST_SAMPLES}", USAGE)
-    old, folder = find(given.old).bundle(), find(given.new)
+    old, folder = old_of(given).bundle(), find(given.new)
     new = folder.bundle()
     try:
         only = claim.read(old, given.only)
@@ -117,21 +117,21 @@ def _alike(tried: Trial, log: Redecided | None) -> Iterator[tuple[str, list[str]
 
 
 def _known(one: Standing, log: Redecided | None) -> str:
-    counts = [] if log is None else [f"replayed {one.replayed} decisions"]
+    counts = [] if log is None else [f"replayed {counted(one.replayed, 'decision')}"]
     if not one.proved:
-        counts += [f"tried {one.cases} cases", f"sampled {one.sampled} requests"]
+        counts += [f"tried {counted(one.cases, 'case')}", f"sampled {counted(one.sampled, 'request')}"]
     return "; ".join(("proved" if one.proved else "not proved", *counts))
 
 
 def _unknown(tried: Trial, log: Redecided | None) -> Iterator[str]:
     if open_ := sum(not one.proved for one in tried.standings):
-        yield f"what else {open_} kinds of question are answered: nothing that was asked of them breaks the claim"
+        yield f"the other answers to {counted(open_, 'kind')} of question: nothing that was asked of them breaks the claim"
     if tried.proof.status == "open" and not tried.proof.reached:
         yield "any kind of question that no case is of and no recorded decision"
     if never := [one for one in tried.standings if not (one.proved or one.replayed or one.cases or one.sampled)]:
         yield f"anything of {len(never)} of them, of which nothing could be asked"
     if listings := sum(one.listings for one in tried.standings if not one.proved):
-        yield f"which rows {listings} recorded listings would show: their condition is another one"
+        yield f"which rows {counted(listings, 'recorded listing')} would show, under another condition"
     for why, count in (log.left_out if log is not None else {}).items():
         if count:
-            yield f"{count} recorded decisions ({why}), which were not taken again"
+            yield f"{counted(count, 'recorded decision')} ({why}), not taken again"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gateway.cli.exits import DIFFERENCE, DONE, USAGE, CommandError
-from gateway.cli.output import bold, print_json, print_prose, progress
+from gateway.cli.output import bold, counted, print_json, print_prose, progress
 from gateway.cli.policy.verb import add_folder, add_verb, folder_of
 from gateway.policy.cases import expand
 from gateway.policy.finding import PolicyError
@@ -23,7 +23,10 @@ if TYPE_CHECKING:  # a proof needs an extra, and no other command pays for it
     from gateway.policy.prove.proof import Proof
 
 UNPROVED = 4
-EXITS = "0 proved, 1 the policies do not load, 3 a counterexample, 4 neither: what is outside of the encoding is named"
+EXITS = (
+    "0 proved, 1 the policies do not load, 3 a counterexample, 4 neither: the solver is not installed, or what is outside of "
+    "the encoding is named"
+)
 WORDS = {"proved": "proved", "refuted": "REFUTED", "open": "NOT PROVED"}
 
 
@@ -92,7 +95,7 @@ def _reach() -> Iterator[None]:
 def require() -> None:
     """Refuses to go on without the solver."""
     if find_spec("z3") is None:
-        raise CommandError("proofs need the solver: pip install 'peergate[prove]'", UNPROVED)
+        raise CommandError("proofs need the solver: pip install '.[prove]' in the checkout, or 'peergate[prove]'", UNPROVED)
 
 
 def _told(given: argparse.Namespace, proofs: Sequence[Proof]) -> int:
@@ -122,7 +125,7 @@ def print_proof(proof: Proof) -> None:
     """What became of a claim, without its counterexample."""
     held = ", whatever else is permitted" if proof.whatever else ""
     print(bold(f"{WORDS[proof.status]}  {proof.claim}"))
-    print_prose(f"    {proof.sentence}\n    {proof.questions} kinds of question{held}")
+    print_prose(f"    {proof.sentence}\n    {counted(proof.questions, 'kind')} of question{held}")
     for assumed in proof.assumed:
         print_prose(f"    taken to answer anything: {assumed}")
     for why in proof.open:

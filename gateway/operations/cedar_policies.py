@@ -22,6 +22,7 @@ from gateway.store.entities import Missing
 from gateway.store.org_policies import Swap
 
 POLICIES_PER_ORG = 100
+MOST_VERSIONS = 2**31 - 1
 
 
 async def list_policies(call: Call) -> Reply:
@@ -161,7 +162,7 @@ def _may_put_in_force(call: Call, policy: OrgPolicy, version: PolicyVersion | No
 
 def _expect(call: Call, policy: OrgPolicy) -> None:
     """Raises `Conflict` where a policy is not at the version that the caller has seen."""
-    if call.body.integer("version", least=1, most=policy.last) != policy.current.number:
+    if call.body.integer("version", least=1, most=MOST_VERSIONS) != policy.current.number:
         raise Conflict(f"`version` is not that of the policy, which is at version {policy.current.number}: read it first")
 
 

@@ -212,7 +212,8 @@ def _shape(ready: Ready) -> dict[str, Any]:
 
 def _refusal(refused: PolicyError) -> Reply:
     found = refused.findings
-    detail = f"the policies were not loaded, and those before decide on: {len(found)} findings, the first: {found[0]}"
+    findings = "1 finding" if len(found) == 1 else f"{len(found)} findings"
+    detail = f"the policies were not loaded, and those before decide on: {findings}, the first: {found[0]}"
     problem = {"type": "urn:peergate:problem:conflict", "title": "conflict", "status": 409, "detail": detail}
     return Reply({**problem, "findings": [asdict(finding) for finding in found[:FINDINGS]]}, 409)
 

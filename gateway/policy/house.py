@@ -20,7 +20,7 @@ def breaches(file: str, text: str, policies: Sequence[Policy]) -> Iterator[Findi
     the one action that its path names, `peer/read.cedar` of `peer.read`; the text is as Cedar formats it.
     """
     if cedarpy.format_policies(text) != text:
-        yield Finding(file, 0, "", "is not formatted: `peergate policy fmt` does it")
+        yield Finding(file, 1, "", "is not formatted: `peergate policy fmt --dir` does it")
     for policy in policies:
         for message in _breaches_of(file, policy):
             yield Finding(file, policy.info.line, policy.info.id, message)

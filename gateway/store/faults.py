@@ -7,6 +7,10 @@ class StoreRefused(Exception):
     """The store cannot be opened, or an order to it cannot be carried out; the sentence says what to do."""
 
 
+class StoreHeld(StoreRefused):
+    """Another process holds the data directory, most likely a gateway that serves it."""
+
+
 class StoreBehind(StoreRefused):
     """The log lacks what was acknowledged: `missing` records, or 0 when a record is there but is another one."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import importlib.util
 import logging
 import signal
@@ -98,7 +99,8 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
         return socket.create_server((host, port), family=family, backlog=1_024)
     except OSError as wrong:
-        raise ServeError(f"cannot listen on {host} port {port}: {wrong.strerror}") from wrong
+        hint = "; --port 0 picks a free one" if wrong.errno == errno.EADDRINUSE else ""
+        raise ServeError(f"cannot listen on {host} port {port}: {wrong.strerror}{hint}") from wrong
 
 
 def address(listening: socket.socket) -> str:

@@ -98,7 +98,7 @@ def test_the_log_is_taken_again_of_each_kind_that_differs(command: Command, fold
     ended = command(*asked)
     assert (ended.code, ended.err) == (0, "")
     assert "    Agent peer.read Peer: proved; replayed 2 decisions\n" in ended.out
-    assert "    Human peer.read Peer: proved; replayed 1 decisions\n" in ended.out
+    assert "    Human peer.read Peer: proved; replayed 1 decision\n" in ended.out
     assert "NOT KNOWN" not in ended.out
     later = command(*asked, "--since", "2026-03-05T00:00:00Z", "--json")
     assert (later.code, {kind["replayed"] for kind in later.json["proofs"][0]["kinds"]}) == (0, {0})
@@ -131,7 +131,7 @@ def test_what_is_asked_without_a_proof_is_counted_and_the_rest_is_not_known(
     [line] = [line.strip() for line in ended.out.splitlines() if line.strip().startswith("Agent peer.read Peer")]
     assert line.startswith("Agent peer.read Peer: not proved; replayed 2 decisions; tried ")
     assert line.endswith("; sampled 30 requests")
-    assert "    NOT KNOWN: what else 1 kinds of question are answered" in ended.out
+    assert "    NOT KNOWN: the other answers to 1 kind of question" in ended.out
 
 
 def test_of_a_schema_that_no_proof_reads_chance_finds_what_breaks_a_claim(command: Command, shop: tuple[Path, Path]) -> None:
@@ -153,8 +153,8 @@ def test_what_is_not_known_of_a_schema_that_no_proof_reads_is_said(command: Comm
     ended = command("policy", "changes", *shop, "--only", NET)
     assert ended.out.splitlines()[3:] == [
         "    not reached: a schema with `namespace`",
-        "    Shop::User read Shop::Doc: not proved; tried 1 cases; sampled 200 requests",
-        "    NOT KNOWN: what else 1 kinds of question are answered: nothing that was asked of them breaks the claim",
+        "    Shop::User read Shop::Doc: not proved; tried 1 case; sampled 200 requests",
+        "    NOT KNOWN: the other answers to 1 kind of question: nothing that was asked of them breaks the claim",
         "    NOT KNOWN: any kind of question that no case is of and no recorded decision",
     ]
 

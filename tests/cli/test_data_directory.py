@@ -13,6 +13,8 @@ import pytest
 
 from gateway.authn.claims import Claims
 from gateway.authn.signer import Signer
+from gateway.store.files import Files
+from gateway.store.lock import Lock
 from tests.builders import Gateway
 from tests.cli.conftest import Command, Installed
 from tests.operations.peer_acts import learn
@@ -66,6 +68,22 @@ def test_a_backup_is_a_data_directory_that_serves_with_the_same_keys(
         assert data(world.bearer(token).auth.me())["email"] == installed.owner["email"]
         world.close()
         assert server.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "asks"),
+    [(("backup", "copy"), "backup"), (("audit", "verify"), "verify"), (("erase",), "erase"), (("derive",), "derive")],
+)
+def test_of_a_gateway_that_runs_the_command_that_asks_it_is_named(
+    command: Command, installed: Installed, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], asks: str
+) -> None:
+    lock = Lock(Files(installed.data).lock)
+    held = command(*words, "--data", installed.data)
+    lock.release()
+    assert (held.code, held.err.endswith(f"; `peergate admin {asks}` asks the gateway\n")) == (4, True)
+    monkeypatch.setenv("PEERGATE_URL", "http://127.0.0.1:1")
+    unnamed = command(*words)
+    assert (unnamed.code, f"; `peergate admin {asks}` asks the gateway at PEERGATE_URL\n" in unnamed.err) == (2, True)
 
 
 def test_a_backup_never_goes_over_what_is_there(command: Command, installed: Installed, tmp_path: Path) -> None:

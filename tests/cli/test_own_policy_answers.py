@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.cli.command import Asked
-from gateway.cli.own_policy_answers import show_policy, show_report, show_step
+from gateway.cli.own_policy_answers import replay_ends, show_policy, show_report, show_step
 
 ASKED = Asked({}, lambda path, **query: None)
 NOBODY: dict[str, Any] = {"count": 0, "principals": [], "decision_ids": []}
@@ -32,7 +32,8 @@ def test_a_report_counts_by_policy_and_names_who_gains_and_who_loses(capsys: pyt
     gains = {"count": 1, "principals": [{"type": "Human", "id": "h1", "count": 1}], "decision_ids": ["d3"]}
     row = {"name": "hours", "version": 2, "since": "2026-03-04T10:00:00Z", "listings": 0}
     rows = [{**row, "policy_id": "p1", "gain": gains, "lose": loses}, {**row, "policy_id": "p2", "gain": NOBODY, "lose": NOBODY}]
-    show_report({"asked": 9, "failures": 1, "policies": rows}, ASKED)
+    waiting = {"bundle": "4e46", "since": "2026-03-04T11:00:00Z", "listings": 5, "gain": NOBODY, "lose": loses}
+    show_report({"asked": 9, "failures": 1, "policies": rows, "directory": waiting}, ASKED)
     assert capsys.readouterr().out.splitlines() == [
         "POLICY_ID  NAME   VERSION  SINCE                 GAIN  LOSE  LISTINGS",
         "p1         hours  2        2026-03-04T10:00:00Z  1     3     0",
@@ -41,5 +42,18 @@ def test_a_report_counts_by_policy_and_names_who_gains_and_who_loses(capsys: pyt
         "  such as decision d3",
         "Agent a1 loses 2 by hours",
         "  such as decision d1, d2",
+        "the directory that waits: 4e46, since 2026-03-04T11:00:00Z",
+        "  gain 0, lose 3, listings 5; `peergate admin reload --promote` with that hash lets it decide",
+        "Agent a1 loses 2 by the directory",
+        "  such as decision d1, d2",
         "9 decisions were asked a second time, 1 of them without an answer",
     ]
+
+
+def test_a_report_without_anything_in_the_shadow_names_no_directory(capsys: pytest.CaptureFixture[str]) -> None:
+    show_report({"asked": 1, "failures": 0, "policies": [], "directory": None}, ASKED)
+    assert capsys.readouterr().out.splitlines()[1:] == ["1 decision was asked a second time, 0 of them without an answer"]
+
+
+def test_a_trial_under_which_somebody_gains_ends_as_a_replay_does() -> None:
+    assert (replay_ends({"opens": True}, ASKED), replay_ends({"opens": False}, ASKED)) == (3, 0)

@@ -105,6 +105,14 @@ def test_nothing_to_test_is_not_a_success(folder: Path, command: Command) -> Non
     assert command("policy", "test", "--dir", ".", "-k", "and").code == 2
 
 
+@pytest.mark.parametrize("verb", ["test", "mutate", "matrix"])
+def test_without_any_case_there_is_nothing_to_ask(verb: str, folder: Path, command: Command) -> None:
+    for file in folder.rglob("*_test.json"):
+        file.unlink()
+    ended = command("policy", verb, "--dir", ".")
+    assert (ended.code, ended.out, ended.err) == (1, "", "peergate: no case is there: nothing was tested\n")
+
+
 def test_results_are_written_as_junit(folder: Path, command: Command) -> None:
     assert command("policy", "test", "--dir", ".", "--junit", "out.xml").code == 0
     root = ElementTree.fromstring((folder / "out.xml").read_text())
@@ -157,6 +165,14 @@ def test_files_are_formatted_in_place(folder: Path, command: Command) -> None:
     assert command("policy", "fmt", "--dir", ".", "--json").json == {"changed": ["doc/read.cedar"], "written": True}
     assert (folder / READ_FILE).read_text() == before
     assert command("policy", "fmt", "--dir", ".", "--check").code == 0
+
+
+@pytest.mark.parametrize("words", ["fmt", "new peer.read", "new peer.read --forbid night"])
+def test_what_writes_never_writes_into_the_shipped_policies(words: str, command: Command) -> None:
+    before = {path: path.read_bytes() for path in (ROOT / "policies").rglob("*.cedar")}
+    ended = command("policy", *words.split())
+    assert (ended.code, ended.out, "name a folder of yours with `--dir`" in ended.err) == (2, "", True)
+    assert {path: path.read_bytes() for path in (ROOT / "policies").rglob("*.cedar")} == before
 
 
 def test_all_that_could_match_an_action_is_shown(folder: Path, command: Command) -> None:
@@ -351,8 +367,15 @@ def test_a_permit_that_is_added_is_a_difference_that_opens(folder: Path, tmp_pat
     opened, closed = command("policy", "diff", old, folder), command("policy", "diff", folder, old)
     assert (opened.code, closed.code) == (3, 0)
     assert opened.out.startswith("! added permit doc/write/active  policies/doc/write.cedar:1\n")
-    assert opened.out.endswith("1 changes, 1 of which could allow more than before\n")
+    assert opened.out.endswith("1 change, 1 of which could allow more than before\n")
     assert command("policy", "diff", old, old, "--json").json == {"opens": False, "changes": []}
+
+
+def test_a_folder_alone_is_compared_with_the_shipped_policies(command: Command, tmp_path: Path) -> None:
+    assert command("policy", "copy", tmp_path / "mine").code == 0
+    (tmp_path / "mine/policies/peer/read.cedar").unlink()
+    ended = command("policy", "diff", tmp_path / "mine")
+    assert (ended.code, "  removed permit peer/read/observer" in ended.out) == (0, True)
 
 
 def test_a_case_beside_the_policies_is_a_case_too(folder: Path, command: Command) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli import policy_prove
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import from_json, run_case
 from gateway.policy.folder import find
@@ -77,3 +78,14 @@ def test_invariants_of_ones_own_are_proved_from_a_file(command: Command, tmp_pat
 def test_an_invariant_that_is_not_known_is_bad_usage(command: Command) -> None:
     ended = command("policy", "prove", "--invariant", "colour")
     assert (ended.code, "got `colour`" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize("verb", [("prove",), ("changes", ROOT, "--only", "Agent")], ids=["prove", "changes"])
+def test_without_the_solver_a_proof_ends_with_4_and_says_how_to_get_it(
+    verb: tuple[str | Path, ...], command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy_prove, "find_spec", lambda name: None)
+    ended = command("policy", *verb)
+    assert (ended.code, ended.out) == (4, "")
+    assert ended.err == "peergate: proofs need the solver: pip install '.[prove]' in the checkout, or 'peergate[prove]'\n"
+    assert "4 neither: the solver is not installed, or" in " ".join(command("policy", verb[0], "--help").out.split())

@@ -360,6 +360,12 @@ def test_a_later_stretch_holds_by_itself(command: Command, happened: Path, tmp_p
     assert 0 < len(cases_of(out)) < 200
 
 
+def test_of_a_time_since_which_nothing_was_recorded_there_are_no_rows(command: Command, happened: Path, tmp_path: Path) -> None:
+    ended = command("evidence", "--data", happened, "--out", tmp_path / "none", "--since", "2099-01-01T00:00:00Z")
+    assert (ended.code, verify(tmp_path / "none").code) == (0, 0)
+    assert ended.err == "note: nothing was recorded since 2099-01-01T00:00:00Z: there are 0 rows in it\n"
+
+
 def test_the_readme_counts_and_names_the_exact_commands(taken: Path) -> None:
     readme = (taken / "README.md").read_text()
     assert f"{len(rows_of(taken))} rows of the log, {len(cases_of(taken))} decisions as cases" in readme

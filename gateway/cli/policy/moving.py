@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gateway.cli.exits import DIFFERENCE, DONE, CommandError
-from gateway.cli.output import bold, print_json, print_prose
-from gateway.cli.policy.verb import add_folder, add_verb, folder_at, folder_of, place
+from gateway.cli.output import bold, counted, print_json, print_prose
+from gateway.cli.policy.verb import add_folder, add_old, add_verb, folder_at, folder_of, old_of, place
 from gateway.policy.bundle import SCHEMA
 from gateway.policy.difference import Change, difference
 from gateway.policy.export import CASES, POLICIES, export
@@ -23,11 +23,11 @@ def add_verbs(verbs: Any) -> None:
         _diff,
         "compare two folders policy by policy, and say what could allow more than before",
         about="What is written is compared: a permit counts as narrowed only when it keeps every condition it had.",
-        examples=("diff policies candidate", "diff old new --json"),
+        examples=("diff candidate", "diff old new --json"),
         exits="0 nothing could allow more, 1 a folder does not load, 3 a permit was added or not seen to be narrowed, a forbid "
         "was removed or not seen to be widened, or the schema changed",
     )
-    diff.add_argument("old", metavar="OLD", type=Path, help="the folder that decides now")
+    add_old(diff)
     diff.add_argument("new", metavar="NEW", type=Path, help="the folder that might")
     exported = add_verb(
         verbs,
@@ -43,7 +43,7 @@ def add_verbs(verbs: Any) -> None:
 
 def _diff(given: argparse.Namespace) -> int:
     new = folder_at(given.new)
-    changes = list(difference(folder_at(given.old).bundle(), new.bundle()))
+    changes = list(difference(old_of(given).bundle(), new.bundle()))
     opens = any(change.opens for change in changes)
     if given.json:
         print_json({"opens": opens, "changes": [_json(change) for change in changes]})
@@ -51,7 +51,7 @@ def _diff(given: argparse.Namespace) -> int:
         for change in changes:
             _print(new, change)
         opening = sum(change.opens for change in changes)
-        print(f"{len(changes)} changes, {opening} of which could allow more than before")
+        print(f"{counted(len(changes), 'change')}, {opening} of which could allow more than before")
     return DIFFERENCE if opens else DONE
 
 

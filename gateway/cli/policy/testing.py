@@ -11,7 +11,7 @@ from typing import Any
 from gateway.cli.exits import DIFFERENCE, DONE, FINDING, USAGE, CommandError
 from gateway.cli.output import bold, print_json, print_prose, progress
 from gateway.cli.policy.verb import add_folder, add_verb, finding_json, folder_of, place
-from gateway.policy.cases import CaseResult, run_cases
+from gateway.policy.cases import Case, CaseResult, run_cases
 from gateway.policy.coverage import Level, Levels, levels
 from gateway.policy.folder import Folder
 from gateway.policy.junit import as_junit
@@ -48,7 +48,7 @@ def add_verbs(verbs: Any) -> None:
         "make small mistakes in the policies and see whether the cases notice",
         about="Each policy is dropped, each comparison and boolean turned, each scope widened. What no case notices is printed.",
         examples=("mutate --fail-under 100", "mutate --dir my --sample 200"),
-        exits="0 done, 1 less is noticed than --fail-under says",
+        exits="0 done, whatever no case notices; 1 there is no case, or less is noticed than --fail-under says",
     )
     add_folder(mistakes)
     mistakes.add_argument("--fail-under", type=int, metavar="PERCENT", help="how much must be noticed, from 0 to 100")
@@ -60,7 +60,7 @@ def add_verbs(verbs: Any) -> None:
         "print who is answered what on what, over the entities of the cases",
         about="Keep the table beside the policies, and a change to them is reviewed as the change to the table.",
         examples=("matrix > matrix.txt", "matrix --check matrix.txt"),
-        exits="0 done, 3 the table is not the one in FILE",
+        exits="0 done, 1 there is no case, 3 the table is not the one in FILE",
     )
     add_folder(golden)
     golden.add_argument("--check", type=Path, metavar="FILE", help="compare with a table kept before, and print what differs")
@@ -74,17 +74,25 @@ def percent(given: argparse.Namespace) -> int:
     return asked
 
 
+def _cases(folder: Folder) -> list[Case]:
+    """The cases of a folder, of which one without any has nothing to ask."""
+    cases = folder.cases()
+    if not cases:
+        raise CommandError("no case is there: nothing was tested")
+    return cases
+
+
 def _test(given: argparse.Namespace) -> int:
     least = percent(given)
     folder = folder_of(given)
     bundle = folder.bundle()
-    cases = folder.cases()
+    cases = _cases(folder)
     try:
         chosen = list(filter(selection(given.only), cases))
     except ValueError as wrong:
         raise CommandError(f"`-k`: {wrong}", USAGE) from wrong
     if not chosen:
-        raise CommandError(f"no case {'matches `-k`' if cases else 'is there'}: nothing was tested")
+        raise CommandError("no case matches `-k`: nothing was tested")
     with progress("asking") as shown:
         results = []
         for at in range(0, len(chosen), 100):
@@ -113,7 +121,7 @@ def _mutate(given: argparse.Namespace) -> int:
         raise CommandError(f"`--sample` must be at least 1, got `{given.sample}`", USAGE)
     folder = folder_of(given)
     with progress("asking the cases of every mistake") as shown:
-        score = mutate(folder.bundle(), folder.cases(), sample=given.sample, progress=shown)
+        score = mutate(folder.bundle(), _cases(folder), sample=given.sample, progress=shown)
     if given.json:
         print_json({"total": score.total, "noticed": score.killed, "percent": score.percent, "survivors": _survivors(score)})
     else:
@@ -131,7 +139,7 @@ def _matrix(given: argparse.Namespace) -> int:
     folder = folder_of(given)
     with progress("asking every pair") as shown:
         shown("all actions")
-        rows = matrix(folder.bundle(), folder.cases())
+        rows = matrix(folder.bundle(), _cases(folder))
     made = table(rows)
     changed = None if given.check is None else _changed(given.check, made)
     if given.json:

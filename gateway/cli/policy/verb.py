@@ -38,17 +38,38 @@ def add_verb(verbs: Any, name: str, run: Run, help: str, *, examples: Sequence[s
     return parser
 
 
-def add_folder(parser: Any) -> Any:
-    """The flag for the folder."""
-    parser.add_argument(
-        "--dir", type=Path, metavar="DIR", help="a directory with `policies/` and a schema at or above it (default: the shipped)"
-    )
+def add_folder(parser: Any, *, without: str = "default: the shipped") -> Any:
+    """The flag for the folder; `without` says what it is without the flag."""
+    says = f"a directory with `policies/` and a schema at or above it ({without})"
+    parser.add_argument("--dir", type=Path, metavar="DIR", help=says)
     return parser
 
 
 def folder_of(given: argparse.Namespace) -> Folder:
     """The folder that was asked for, else the one shipped with the product."""
     return folder_at(given.dir if given.dir is not None else wiring.shipped())
+
+
+def own_folder_of(given: argparse.Namespace) -> Folder:
+    """The folder that was asked for, to be written into; never the one shipped with the product, which is the program's."""
+    if given.dir is None:
+        raise CommandError(
+            "this writes, and the shipped policies stay as they are: name a folder of yours with `--dir` "
+            "(`peergate policy copy mine` makes one)",
+            USAGE,
+        )
+    return folder_at(given.dir)
+
+
+def add_old(parser: Any) -> None:
+    """The folder that another is compared with."""
+    says = "the folder that decides now (default: the shipped)"
+    parser.add_argument("old", metavar="OLD", type=Path, nargs="?", help=says)
+
+
+def old_of(given: argparse.Namespace) -> Folder:
+    """The folder that another is compared with, as `add_old` takes it."""
+    return folder_at(given.old if given.old is not None else wiring.shipped())
 
 
 def folder_at(directory: Path) -> Folder:

@@ -12,7 +12,7 @@ from typing import Any
 from gateway.cli.exits import DONE, FINDING, USAGE, CommandError
 from gateway.cli.output import print_json, print_prose
 from gateway.cli.policy.request import moment
-from gateway.cli.policy.verb import add_folder, add_verb, finding_json, folder_of, place
+from gateway.cli.policy.verb import add_folder, add_verb, finding_json, folder_of, own_folder_of, place
 from gateway.policy import files
 from gateway.policy.bundle import SCHEMA
 from gateway.policy.cases import SUFFIX, CaseError
@@ -48,7 +48,9 @@ def add_verbs(verbs: Any) -> None:
         examples=("fmt --dir my", "fmt --check"),
         exits="0 done, 1 a file is not formatted (with --check) or cannot be read",
     )
-    add_folder(fmt).add_argument("--check", action="store_true", help="change nothing, and name the files that would change")
+    add_folder(fmt, without="needed, but for --check").add_argument(
+        "--check", action="store_true", help="change nothing, and name the files that would change"
+    )
     new = add_verb(
         verbs,
         "new",
@@ -59,7 +61,7 @@ def add_verbs(verbs: Any) -> None:
         examples=("new peer.read --dir my", "new peer.read_context --forbid office_hours --dir my"),
         exits="0 made, 1 there is one already",
     )
-    add_folder(new).add_argument("action", metavar="ACTION", help="an action of the schema, such as peer.read")
+    add_folder(new, without="needed").add_argument("action", metavar="ACTION", help="an action of the schema, such as peer.read")
     new.add_argument("--forbid", metavar="NAME", help="put a forbid of this name beside what the action has, with two cases")
     copy = add_verb(
         verbs,
@@ -99,7 +101,7 @@ def _findings(folder: Folder, *, house_rules: bool) -> Iterable[Finding]:
 
 
 def _fmt(given: argparse.Namespace) -> int:
-    folder = folder_of(given)
+    folder = folder_of(given) if given.check else own_folder_of(given)
     texts = files.read_texts(folder.policies)
     made = {file: formatted(file, text) for file, text in texts.items()}
     changed = [file for file, text in made.items() if text != texts[file]]
@@ -115,7 +117,7 @@ def _fmt(given: argparse.Namespace) -> int:
 
 
 def _new(given: argparse.Namespace) -> int:
-    folder = folder_of(given)
+    folder = own_folder_of(given)
     schema = folder.bundle().vocabulary
     if given.action not in schema.principals:
         near = ", ".join(sorted(schema.principals)) if len(schema.principals) < 20 else "`peergate policy index` lists them"
