@@ -191,8 +191,7 @@ class Reader:
         """Entities and all that they are in, None when that is not known."""
         if values is None or self.ancestors is None:
             return None
-        entities = _entities(values)
-        return Fixed(tuple(sorted(frozenset(entities).union(*map(self.ancestors, entities)))))
+        return Fixed(tuple(sorted({above for uid in _entities(values) for above in (uid, *self.ancestors(uid))})))
 
     def _below(self, read: Column, groups: Fixed) -> Condition:
         """An attribute, or the row itself, is one of some entities or in one: a condition for each of their types."""

@@ -19,7 +19,7 @@ from gateway.policy.vocabulary import Vocabulary
 ROWS = ("Memory",)
 #: What the policies of one action may weigh together: of the product, and once more of an organisation.
 # INVARIANT: twice this and what a connection's grants weigh stays within `truth.MAX_WEIGHT`, so that no plan is ever over it.
-MAX_WEIGHT = 500
+MAX_WEIGHT = 1_000
 
 
 def breaches(
