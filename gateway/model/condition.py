@@ -6,12 +6,15 @@ A condition is true or false of every row, never unknown: an attribute that is n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
 Scalar = bool | int | str | Decimal
 Order = Literal["<", "<=", ">", ">="]
+#: So many values of a list weigh as much as one more condition.
+VALUES_A_TERM = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,10 @@ class And:
     """All of them; true when there are none."""
 
     terms: tuple[Condition, ...]
+    weight: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", _together(self.terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +40,19 @@ class Or:
     """Any of them; false when there are none."""
 
     terms: tuple[Condition, ...]
+    weight: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", _together(self.terms))
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
     term: Condition
+    weight: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", weight(self.term))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +141,24 @@ Condition = Known | And | Or | Not | Has | Equals | Same | Compare | OneOf | Lik
 
 TRUE = Known(True)
 FALSE = Known(False)
+
+
+def weight(condition: Condition) -> int:
+    """How many conditions on one attribute each stand in it, each counted as often as it stands; a long list counts as more.
+
+    Conditions share their parts, so what is quickly made may be slow to go through: this is told without going through it.
+    """
+    match condition:
+        case And(weight=found) | Or(weight=found) | Not(weight=found):
+            return found
+        case OneOf(values=values) | HoldsAny(values=values) | HoldsAll(values=values) | HeldBy(values=values):
+            return 1 + len(values) // VALUES_A_TERM
+        case _:
+            return 1
+
+
+def _together(terms: Iterable[Condition]) -> int:
+    return sum(map(weight, terms))
 
 
 def all_of(*terms: Condition) -> Condition:

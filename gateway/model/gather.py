@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from gateway.model.condition import And, Condition, Equals, Not, OneOf, Or, all_of, any_of
 
 Key = tuple[str, frozenset[Condition]]
+#: What a term may ask to be gathered with others: the work grows with the square of it. A grant asks ten things.
+PARTS = 32
 
 
 def gather(condition: Condition) -> Condition:
@@ -45,8 +47,10 @@ def _gathered(terms: Sequence[Condition]) -> list[Condition]:
 
 
 def _keys(term: Condition) -> list[Key]:
-    """For each attribute that a term asks one value of: the attribute, and what else the term asks."""
+    """For each attribute that a term asks one value of: the attribute, and what else the term asks; nothing for a long term."""
     parts = _parts(term)
+    if len(parts) > PARTS:
+        return []
     return [(part.attribute, parts - {part}) for part in _parts_in_order(term) if isinstance(part, Equals)]
 
 

@@ -22,7 +22,7 @@ def bare_question(bundle: Bundle, query: Query, slice: Slice, *, validated: bool
     against the schema, as the engine does. Raises `KeyError` for an action that is unknown or that no policy names, and
     `ValueRefused` for a context that Cedar cannot take.
     """
-    if bundle.partitions[query.action] is None:
+    if not bundle.members[query.action]:
         raise KeyError(query.action)
     policies = partition.between(bundle.trees, bundle.members, [query.action], query.principal.type, query.resource.type)
     context = query.context if isinstance(query.context, Context) else Context(query.context)

@@ -1,4 +1,4 @@
-"""A bundle: one schema and every policy under it, checked as a whole, parsed once and partitioned by action."""
+"""A bundle: one schema and every policy under it, checked as a whole, parsed once and told apart by action."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ class Bundle:
     schema: cedarpy.Schema = field(repr=False, compare=False)
     action_uids: Mapping[str, EntityUid] = field(repr=False)
     members: Mapping[str, tuple[str, ...]] = field(repr=False)
-    partitions: Mapping[str, cedarpy.PolicySet | None] = field(repr=False, compare=False)
     trees: Mapping[str, pst.Template] = field(repr=False, compare=False)
     contextual: Mapping[str, frozenset[Read]] = field(repr=False, compare=False)
     vocabulary: Vocabulary = field(repr=False)
@@ -106,13 +105,11 @@ class Bundle:
         for policy_id in policy_ids:
             del policies[policy_id], trees[policy_id]
         members = {action: tuple([id_ for id_ in ids if id_ in policies]) for action, ids in self.members.items()}
-        built = {ids: self.partitions[action] for action, ids in self.members.items()}
         return replace(
             self,
             hash=_hash(self.schema_text, policies),
             policies=MappingProxyType(policies),
             members=MappingProxyType(members),
-            partitions=partition.build(members, trees, built),
             trees=MappingProxyType(trees),
             contextual={id_: paths for id_, paths in self.contextual.items() if id_ in policies},
         )
@@ -203,7 +200,7 @@ def _finding(info: PolicyInfo, message: str) -> Finding:
 
 
 def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy], before: Bundle | None = None) -> Bundle:
-    """Puts policies together; the partitions and words of a bundle `before` of the same schema are not made again."""
+    """Puts policies together; the words of a bundle `before` of the same schema are not read again."""
     policies = dict(sorted(policies.items()))
     # INVARIANT: Cedar's own id of a policy is its `@id`, so what Cedar answers needs no translation.
     trees = {id_: replace(policy.tree, id=id_) for id_, policy in policies.items()}
@@ -211,7 +208,6 @@ def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy],
     names = _names(groups)
     members = partition.members(trees, names, groups)
     infos = {id_: policy.info for id_, policy in policies.items()}
-    built = {} if before is None else {before.members[action]: whole for action, whole in before.partitions.items()}
     return Bundle(
         hash=_hash(text, infos),
         policies=MappingProxyType(infos),
@@ -221,7 +217,6 @@ def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy],
         schema=schema,
         action_uids=MappingProxyType(names),
         members=MappingProxyType(members),
-        partitions=partition.build(members, trees, built),
         trees=MappingProxyType(trees),
         contextual={id_: paths for id_, tree in trees.items() if (paths := context_paths(tree))},
         vocabulary=before.vocabulary if before is not None else vocabularies.read(str(schema)),

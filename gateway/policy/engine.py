@@ -156,7 +156,7 @@ class PolicyEngine:
         context = self._checked(query, slice, query.principal, query.resource)
         if isinstance(context, Verdict):
             return context
-        if self.bundle.partitions[query.action] is None and not granted:
+        if not self.bundle.members[query.action] and not granted:
             return UNMENTIONED
         return {
             "principal": uid_json(query.principal),

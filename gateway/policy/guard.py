@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import cedarpy
 from cedarpy import pst
 
@@ -13,8 +16,15 @@ MAX_NESTING = 50
 MAX_OPERATORS = 600
 MAX_BYTES = 2 * 1024 * 1024
 MAX_POLICIES = 5_000
+#: `like` takes the length of a text times that of its pattern, and no other request is answered meanwhile.
+MAX_STRING = 1_024
+MAX_WILDCARDS = 8
+#: All lists of one policy together: each is put together again for each decision.
+MAX_ELEMENTS = 1_000
 
 OPENING, CLOSING = "([{", ")]}"
+#: In a pattern `\x2a` and `\u{2a}` are wildcards too, so that each character that is written as a number is taken for one.
+ESCAPED = re.compile(r"\\(.)|\*", re.DOTALL)
 #: Everything that becomes a node over other nodes, clauses included: Cedar joins them with `&&`.
 OPERATORS = frozenset("&& || == != <= >= < > + - * ! . [ if in is has like when unless".split())
 
@@ -34,15 +44,17 @@ def check_size(text: str) -> None:
 
 
 def check(text: str) -> None:
-    """Raises `GuardError` when one policy is too long, nests deeper than `MAX_NESTING` or has over `MAX_OPERATORS`.
+    """Raises `GuardError` when one policy is too long, nests deeper than `MAX_NESTING` or has over `MAX_OPERATORS`; or when a
+    string, a pattern or the lists in it are over their limits.
 
     Brackets, runs of `!` or `-`, and `if` (whose `else` is nested in it until the bracket around it closes) all nest.
     """
     check_size(text)
+    words = [token[0] for token in tokens(text)]
+    _check_literals(words)
     operators = depth = run = 0
     branches = [0]
-    for token in tokens(text):
-        word = token[0]
+    for word in words:
         operators += word in OPERATORS
         run = run + 1 if word in "!-" else 0
         if word in OPENING:
@@ -57,6 +69,28 @@ def check(text: str) -> None:
             raise GuardError(f"nested deeper than {MAX_NESTING}")
         if operators > MAX_OPERATORS:
             raise GuardError(f"more than {MAX_OPERATORS} operators")
+
+
+def _check_literals(words: Iterable[str]) -> None:
+    elements, before, open_ = 0, "", [""]
+    for word in words:
+        if word[0] == '"':
+            if len(word) - 2 > MAX_STRING:
+                raise GuardError(f"a string longer than {MAX_STRING} characters")
+            if before == "like" and _wildcards(word) > MAX_WILDCARDS:
+                raise GuardError(f"a pattern with more than {MAX_WILDCARDS} wildcards")
+        elif word in OPENING:
+            open_.append(word)
+        elif word in CLOSING and len(open_) > 1:
+            open_.pop()
+        elements += word == "," and open_[-1] == "["
+        if elements >= MAX_ELEMENTS:
+            raise GuardError(f"more than {MAX_ELEMENTS} elements in lists")
+        before = word
+
+
+def _wildcards(pattern: str) -> int:
+    return sum(found[1] in (None, "x", "u") for found in ESCAPED.finditer(pattern))
 
 
 def check_schema(text: str) -> None:

@@ -14,6 +14,8 @@ from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.text import Piece, split, tokens
 
 MAX_BYTES = 256 * 1024
+#: Each is evaluated for every question that it could match, and is in memory once a kind of question.
+MAX_POLICIES_A_TEXT, MAX_POLICIES = 200, 1_000
 #: How the id of every policy of an organisation starts; the id of the stored policy follows, then its own.
 PREFIX = "org/"
 #: The group of actions that no policy of an organisation speaks of: it could lock out whoever can take it back.
@@ -41,6 +43,9 @@ def extend(base: Bundle, texts: Mapping[str, str]) -> Bundle:
     findings: list[Finding] = []
     if sum(map(len, texts.values())) > guard.MAX_BYTES:
         findings.append(Finding("", 0, "", f"all policies of the organisation together are longer than {guard.MAX_BYTES} bytes"))
+    count = sum(len(split(text)) for text in texts.values() if len(text) <= MAX_BYTES)
+    if count > MAX_POLICIES:
+        findings.append(Finding("", 0, "", f"the organisation has more than {MAX_POLICIES} policies"))
     files: dict[str, str] = {}
     for stored_id, text in sorted(texts.items()):
         file = f"{PREFIX}{stored_id}"
@@ -80,7 +85,10 @@ def _rewritten(file: str, text: str, findings: list[Finding]) -> str:
     if len(text.encode()) > MAX_BYTES:
         raise guard.GuardError(f"longer than {MAX_BYTES} bytes")
     made, line = "", 1
-    for number, piece in enumerate(split(text), start=1):
+    pieces = split(text)
+    if len(pieces) > MAX_POLICIES_A_TEXT:
+        raise guard.GuardError(f"more than {MAX_POLICIES_A_TEXT} policies")
+    for number, piece in enumerate(pieces, start=1):
         policy = _policy(file, number, piece, findings)
         made, line = made + "\n" * (piece.line - line) + policy, piece.line + policy.count("\n")
     return made

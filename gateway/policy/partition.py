@@ -6,7 +6,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from types import MappingProxyType
 
 import cedarpy
 from cedarpy import pst
@@ -36,19 +35,6 @@ def members(
         for name, uid in names.items()
     }
     return {name: tuple(sorted(chain.from_iterable(found), key=place.__getitem__)) for name, found in matching.items()}
-
-
-def build(
-    members: Mapping[str, tuple[str, ...]],
-    trees: Mapping[str, pst.Template],
-    built: Mapping[tuple[str, ...], cedarpy.PolicySet | None],
-) -> Mapping[str, cedarpy.PolicySet | None]:
-    """Returns the policies of each action as one set; what is `built` already, or of the same members, is built once."""
-    known: dict[tuple[str, ...], cedarpy.PolicySet | None] = {**built, (): None}
-    for ids in members.values():
-        if ids not in known:
-            known[ids] = whole(trees, ids)
-    return MappingProxyType({action: known[ids] for action, ids in members.items()})
 
 
 def between(

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import cedarpy
 
-from gateway.model.condition import FALSE, TRUE, negation
+from gateway.model.condition import FALSE, TRUE, negation, weight
 from gateway.model.decision import DenyKind, Reason, Verdict
 from gateway.model.entity import EntityUid
 from gateway.model.gather import gather
@@ -22,7 +22,7 @@ from gateway.policy.panic import unless_it_panics
 from gateway.policy.plan import Plan
 from gateway.policy.residual import Reader, Untranslatable
 from gateway.policy.source import failed
-from gateway.policy.truth import Truth, every, some
+from gateway.policy.truth import MAX_WEIGHT, Truth, every, some
 from gateway.policy.value import ValueRefused
 
 SAFE_ID = re.compile(r"[A-Za-z0-9_-]+")
@@ -120,6 +120,8 @@ def _joined(permits: dict[str, Truth], forbids: dict[str, Truth], say: Say) -> P
         *(negation(forbids[id_].true) for id_ in sorted(forbids)),
         *(some(truth.true, truth.false) for _, truth in sorted(truths.items()) if not truth.sure),
     )
+    if weight(condition) > MAX_WEIGHT:  # which nothing goes through first
+        return _deny(DenyKind.EVALUATION_ERROR)
     return Plan(Verdict(True, None, *_said(could, say), ()), gather(condition))
 
 

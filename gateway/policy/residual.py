@@ -40,12 +40,12 @@ class Reader:
     """Reads policies about rows of one resource type.
 
     `ancestors` are those of an entity of the slice. `open` is the truth of what does not mention the row and is no value:
-    an error in a residual, anything in a policy that nobody is asked about.
+    an error in a residual, anything in a policy that nobody is asked about; for that one, there are no `ancestors`.
     """
 
     vocabulary: Vocabulary
     resource: str
-    ancestors: Callable[[EntityUid], frozenset[EntityUid]] = lambda _: frozenset()
+    ancestors: Callable[[EntityUid], frozenset[EntityUid]] | None = None
     open: Truth = t.ERRS
 
     def policy(self, policy: Node) -> Truth:
@@ -183,21 +183,23 @@ class Reader:
         if isinstance(value, Column):
             return refuse("`in` of two attributes")
         if turned:
-            return self._given(value, lambda values: c.equals_any(read, self._above(values)), _single(read))
+            return self._given(self._above(value), lambda values: c.equals_any(read, values), _single(read))
         self._check_reach(_single(read))
-        return self._given(value, lambda values: t.some(*(self._below(read, group) for group in _entities(values))), read)
+        return self._given(value, lambda values: self._below(read, values), read)
 
-    def _above(self, values: Fixed) -> Fixed:
-        """Entities and all that they are in."""
-        entities = _entities(values)
-        return Fixed(tuple(sorted({*entities, *(above for entity in entities for above in self.ancestors(entity))})))
+    def _above(self, values: Fixed | None) -> Fixed | None:
+        """Entities and all that they are in, None when that is not known."""
+        if values is None or self.ancestors is None:
+            return None
+        return Fixed(tuple(sorted({above for uid in _entities(values) for above in (uid, *self.ancestors(uid))})))
 
-    def _below(self, read: Column, group: EntityUid) -> Condition:
-        """An attribute, or the row itself, is an entity or in it."""
-        if read.name == c.ITSELF and group.type != self.resource:
-            attribute = self._parents().get(group.type)
-            return FALSE if attribute is None else Equals(attribute, group.id)
-        return c.equals_any(read, Fixed((group,)))
+    def _below(self, read: Column, groups: Fixed) -> Condition:
+        """An attribute, or the row itself, is one of some entities or in one: a condition for each of their types."""
+        columns = [read]
+        if read.name == c.ITSELF:
+            attributes = self.vocabulary.entities[self.resource].attributes
+            columns += [Column(name, attributes[name]) for type_, name in self._parents().items() if type_ != self.resource]
+        return t.some(*(c.equals_any(column, groups) for column in columns))
 
     def _check_reach(self, read: Column) -> None:
         """What the entity is in has to be known from the row alone: for itself by its attributes, for others not at all."""
@@ -221,7 +223,8 @@ class Reader:
         return found
 
     def _given(self, value: Fixed | None, made: Callable[[Fixed], Condition], read: Column) -> Truth:
-        return self.open if value is None else _reading(made(value), read)
+        # Where nobody is asking yet, a value is not known but will be one: it weighs what a condition does.
+        return t.both(self.open, _reading(Has(read.name), read)) if value is None else _reading(made(value), read)
 
     def _sides(self, left: Node, right: Node, present: frozenset[str]) -> tuple[Column, Column | Fixed | None, bool]:
         """An attribute, what it is held against, and whether it stands on the right. At least one side mentions the row."""

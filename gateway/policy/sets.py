@@ -16,6 +16,8 @@ from gateway.policy.bundle import Bundle
 
 #: Sets that are kept for the connections asked about last; one is some tens of kilobytes.
 KEPT = 1_024
+#: Policies in all the sets that are kept of kinds, and once more of connections; one takes some four kilobytes in each.
+HELD = 50_000
 Kind = tuple[tuple[str, ...], str, str]
 
 
@@ -25,6 +27,7 @@ class PolicySets:
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
         self._by_kind: dict[Kind, cedarpy.PolicySet] = {}
+        self._held_by_kind = self._held_by_holder = 0
         self._by_holder: OrderedDict[tuple[Kind, str, tuple[str, ...]], cedarpy.PolicySet] = OrderedDict()
         self._has_grants = granted.GROUP in bundle.action_uids
 
@@ -41,8 +44,9 @@ class PolicySets:
             self._by_holder.move_to_end(key)
             return made
         made = self._by_holder[key] = self._with(self._plain(kind), principal, grants)
-        if len(self._by_holder) > KEPT:
-            self._by_holder.popitem(last=False)
+        self._held_by_holder += len(made)
+        while len(self._by_holder) > KEPT or (self._held_by_holder > HELD and len(self._by_holder) > 1):
+            self._held_by_holder -= len(self._by_holder.popitem(last=False)[1])
         return made
 
     def granted(self, principal: str, resource: str) -> bool:
@@ -59,7 +63,12 @@ class PolicySets:
     def _plain(self, kind: Kind) -> cedarpy.PolicySet:
         made = self._by_kind.get(kind)
         if made is None:
-            made = self._by_kind[kind] = partition.between(self._bundle.trees, self._bundle.members, *kind)
+            made = partition.between(self._bundle.trees, self._bundle.members, *kind)
+            self._held_by_kind += len(made)
+            if self._held_by_kind > HELD:
+                self._by_kind.clear()
+                self._held_by_kind = len(made)
+            self._by_kind[kind] = made
         return made
 
     def _with(self, base: cedarpy.PolicySet, principal: EntityUid, grants: Sequence[MemoryGrant]) -> cedarpy.PolicySet:

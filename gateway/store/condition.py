@@ -29,6 +29,7 @@ from gateway.model.condition import (
     Or,
     Same,
     Scalar,
+    weight,
 )
 
 Kind = Literal["text", "number", "set", "given", "past"]
@@ -62,6 +63,8 @@ MEMORY: Mapping[str, Column] = {
     "superseded": Column("superseded_by", "given"),
     "expired": Column("expires_at", "past"),
 }
+#: What a condition may weigh: a plan of policies, and what every row has to be whatever they say.
+MAX_WEIGHT = 8_000
 _CASTS: Mapping[Kind, str] = {
     "text": "VARCHAR",
     "set": "VARCHAR",
@@ -75,8 +78,11 @@ def render(condition: Condition, columns: Mapping[str, Column], now: datetime, f
     """The condition as an SQL expression that is never NULL, and its parameters, of which the first is `$first`.
 
     Raises:
-        ValueError: it names an attribute that there is not, or asks something of one that its type does not have.
+        ValueError: it names an attribute that there is not, or asks something of one that its type does not have; or it weighs
+            over `MAX_WEIGHT`.
     """
+    if weight(condition) > MAX_WEIGHT:  # which nothing goes through first
+        raise ValueError(f"more than {MAX_WEIGHT} conditions in one query")
     made = _Rendering(columns, now, first)
     text = made.text(condition)
     return text, tuple(made.params)

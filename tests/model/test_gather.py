@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.model.condition import And, Condition, Empty, Equals, Has, Not, OneOf, Or, all_of
-from gateway.model.gather import gather
+from gateway.model.gather import PARTS, gather
 from tests.policy.conditions import holds
 
 LEAVES = st.sampled_from(
@@ -53,3 +53,12 @@ def test_alternatives_that_differ_in_more_stay_apart() -> None:
 
 def test_a_condition_twice_is_a_condition_once() -> None:
     assert gather(And((Equals("p", "1"), Equals("p", "1")))) == Equals("p", "1")
+
+
+def test_terms_that_ask_many_things_are_left_as_they_are() -> None:
+    def terms(parts: int) -> Or:
+        same = tuple(Has(str(number)) for number in range(parts - 1))
+        return Or(tuple(And((*same, Equals("p", value))) for value in "12"))
+
+    assert gather(terms(PARTS)) != terms(PARTS)
+    assert gather(terms(PARTS + 1)) == terms(PARTS + 1)

@@ -6,6 +6,7 @@ import cedarpy
 import pytest
 
 from gateway.model.decision import DenyKind
+from gateway.policy import partition
 from gateway.policy.bundle import Bundle
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.guard import MAX_POLICIES
@@ -71,9 +72,9 @@ def test_cedars_own_ids_are_ours_so_that_positions_say_nothing() -> None:
     positional = cedarpy.PolicySet.from_str(READ + STOP)
     assert set(positional.to_pst().static_policies) == {"policy0", "policy1"}
 
-    partition = Bundle.from_text(b.SCHEMA, FILES).partitions["read"]
-    assert partition is not None
-    assert set(partition.to_pst().static_policies) == {"read", "guardrails/stop"}
+    bundle = Bundle.from_text(b.SCHEMA, FILES)
+    whole = partition.whole(bundle.trees, bundle.members["read"])
+    assert set(whole.to_pst().static_policies) == {"read", "guardrails/stop"}
 
 
 def test_an_id_that_stands_twice_is_refused_though_cedarpy_takes_it() -> None:
@@ -92,7 +93,7 @@ def test_a_policy_is_in_the_partition_of_every_action_it_could_match() -> None:
     }
     store = "\n".join(f'@id("{id_}") forbid (principal, {scope}, resource);' for id_, scope in scopes.items())
     bundle = Bundle.from_text(b.SCHEMA, {"s.cedar": store}, house_rules=False)
-    parts = {name: set(part.to_pst().static_policies) for name, part in bundle.partitions.items() if part is not None}
+    parts = {name: set(ids) for name, ids in bundle.members.items()}
     assert parts["read"] == {"any", "listed"}
     assert parts["edit"] == {"any", "one", "listed", "group"}
     assert parts["drop"] == {"any", "group", "other"}
@@ -106,7 +107,7 @@ def test_groups_of_groups_and_of_other_namespaces_reach_their_actions() -> None:
     """
     store = '@id("x") permit (principal, action in G::Action::"y", resource);'
     bundle = Bundle.from_text(schema, {"s.cedar": store}, house_rules=False)
-    assert (bundle.actions, bundle.partitions["q"] is None) == ({"q"}, False)
+    assert (bundle.actions, bundle.members["q"]) == ({"q"}, ("x",))
 
 
 def test_two_actions_of_one_name_are_refused() -> None:

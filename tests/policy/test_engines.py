@@ -13,9 +13,24 @@ from gateway.policy.engines import CLOSED, Engines
 from gateway.policy.finding import PolicyError
 from gateway.policy.organisation import extend
 from gateway.policy.shadow import differing
+from tests.policy.builders import in_a_process
 from tests.world import AWAY, HOME, NOW, World, agent_caller, an_org_policy, caller, session, shipped
 
 FORBID = 'forbid (principal is Agent, action == Action::"peer.read", resource);'
+#: How many megabytes more than the texts of the product two hundred policies about everything take.
+MEASURED = """
+from gateway.policy.organisation import extend
+from tests.world import shipped
+
+def held():
+    with open("/proc/self/statm") as read:
+        return int(read.read().split()[1]) * 4 // 1024
+
+base = shipped()
+before = held()
+extended = extend(base, {"p": "forbid (principal, action, resource);" * 200})
+print(held() - before)
+"""
 PERMIT_ALL = "permit (principal, action, resource);"
 
 
@@ -114,6 +129,21 @@ def test_all_texts_together_have_a_limit() -> None:
         extend(shipped(), {str(number): long for number in range(9)})
     with pytest.raises(PolicyError, match="longer than 262144 bytes"):
         extend(shipped(), {"p": FORBID + " " * 262_144})
+
+
+def test_a_text_and_an_organisation_have_so_many_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    extend(shipped(), {"p": FORBID * 200})
+    assert findings(FORBID * 201) == ["0 more than 200 policies"]
+    monkeypatch.setattr(organisation, "MAX_POLICIES", 3)
+    extend(shipped(), {"p": FORBID * 2, "q": FORBID})
+    with pytest.raises(PolicyError, match="the organisation has more than 3 policies"):
+        extend(shipped(), {"p": FORBID * 2, "q": FORBID * 2})
+
+
+def test_what_an_organisation_writes_is_not_held_for_each_action_before_one_is_asked() -> None:
+    done = in_a_process(MEASURED)
+    assert done.stderr == ""
+    assert int(done.stdout) < 48
 
 
 def test_a_policy_is_told_by_the_stored_one_it_comes_from() -> None:

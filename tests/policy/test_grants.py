@@ -240,6 +240,20 @@ def test_the_sets_of_the_connections_asked_about_last_are_kept(monkeypatch: pyte
     assert (made("g1") is first, made("g2") is second) == (True, False)
 
 
+def test_sets_are_kept_for_as_many_policies_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = sets.PolicySets(an_engine().bundle)
+
+    def made(action: str, *grants: MemoryGrant) -> cedarpy.PolicySet:
+        return kept.of((action,), PEER if grants else AGENT, "Memory", grants)
+
+    plain, own = made("memory.search"), made("memory.search", a_grant("g1"))
+    assert (made("memory.search") is plain, made("memory.search", a_grant("g1")) is own) == (True, True)
+    monkeypatch.setattr(sets, "HELD", 1)
+    made("memory.read")
+    made("memory.read", a_grant("g1"))
+    assert (made("memory.search") is plain, made("memory.search", a_grant("g1")) is own) == (False, False)
+
+
 # ---- the same, of rows that nobody has looked at ---------------------------------------------------------------------
 
 

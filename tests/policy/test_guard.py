@@ -81,6 +81,39 @@ def test_a_text_over_the_size_or_outside_unicode_is_refused() -> None:
         check("\ud800")
 
 
+def test_a_string_past_the_limit_is_refused() -> None:
+    check(HEAD + f'"{"a" * 1024}" == context.text }};')
+    with pytest.raises(GuardError, match="a string longer than 1024 characters"):
+        check(HEAD + f'"{"a" * 1025}" == context.text }};')
+
+
+@pytest.mark.parametrize("star", ["*", r"\x2a", r"\x2A", r"\u{2a}", r"\u{00_2A}"])
+def test_wildcards_are_counted_however_they_are_written(star: str) -> None:
+    matching = cedarpy.PolicySet.from_str(HEAD + f'"abc" like "a{star}" }};')
+    asked = {"principal": 'A::"a"', "action": 'A::"a"', "resource": 'A::"a"', "context": {}}
+    assert cedarpy.is_authorized(asked, matching, []).allowed
+
+    check(HEAD + f'context.text like "{star * 8}" }};')
+    with pytest.raises(GuardError, match="a pattern with more than 8 wildcards"):
+        check(HEAD + f'context.text like // "\n "{star * 9}" }};')
+
+
+def test_stars_that_stand_for_themselves_are_not_counted() -> None:
+    check(HEAD + r'context.text like "' + r"\*\\" * 20 + '" && "' + "*" * 20 + '" == context.text };')
+
+
+@pytest.mark.parametrize("lists", [1, 4])
+def test_the_elements_of_all_lists_of_a_policy_are_counted(lists: int) -> None:
+    def text(commas: int) -> str:
+        one = f"[{'1,' * (commas // lists)}1].contains(context.number)"
+        return HEAD + " && ".join([one] * lists) + " };"
+
+    check(text(996))
+    with pytest.raises(GuardError, match="more than 1000 elements in lists"):
+        check(text(1000))
+    check(HEAD + f"f({'1,' * 2000}1) && {{{'a: 1,' * 2000}}} }};")
+
+
 def test_a_schema_that_nests_too_deep_is_refused() -> None:
     check_schema("entity A = { x: " + "Set<" * 49 + "Long" + ">" * 49 + " };")
     with pytest.raises(GuardError, match="nested deeper than 50"):

@@ -283,8 +283,7 @@ def test_all_at_once_finds_what_one_at_a_time_finds() -> None:
 
 def holding(bundle: Bundle, trees: dict[str, pst.Template]) -> Bundle:
     members = partition.members(trees, bundle.action_uids, partition.groups(bundle.schema))
-    built = partition.build(members, trees, {})
-    return replace(bundle, trees=MappingProxyType(trees), members=MappingProxyType(members), partitions=built)
+    return replace(bundle, trees=MappingProxyType(trees), members=MappingProxyType(members))
 
 
 def answers(bundle: Bundle, cases: list[Case]) -> list[object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -11,13 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.model.condition import FALSE, TRUE, Equals
+from gateway.model.condition import FALSE, TRUE, Equals, weight
 from gateway.model.decision import DenyKind, Query, Reason, Verdict
 from gateway.model.entity import Entity, EntityUid, Value
+from gateway.policy import partition
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.plan import Plan
-from gateway.policy.planning import uid_text
+from gateway.policy.planning import Entities, uid_text
+from gateway.policy.residual import Reader
+from gateway.policy.truth import EITHER
 from gateway.policy.value import ValueRefused
 from tests.policy.conditions import columns, holds
 
@@ -264,6 +268,22 @@ def test_a_plan_keeps_exactly_the_rows_that_are_allowed_one_by_one(
     agreed(policies, level=level, n=n, word=word, seed=seed)
 
 
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(CONDITIONS, st.integers(0, 2), st.sampled_from(["1", '1, "word": "a"', "0"]))
+def test_a_policy_weighs_no_more_when_it_is_asked_than_when_it_is_loaded(condition: str, level: int, n: str) -> None:
+    bundle = a_bundle(f"forbid (principal, action, resource) when {{ {condition} }};")
+    handle = PolicyEngine(bundle, salt=b"").slice(*the_others(level)).handle
+    request = {"principal": 'User::"ann"', "action": 'Action::"read"', "resource": None, "context": f'{{"n": {n}}}'}
+    policies = partition.whole(bundle.trees, ("p0",))
+    [residual] = cedarpy.is_authorized_partial(request, policies, handle, bundle.schema).residuals.values()
+    [written] = json.loads(cedarpy.policies_to_json_str(bundle.policies["p0"].text))["staticPolicies"].values()
+    asked = Reader(bundle.vocabulary, "Doc", Entities(handle).above).policy(residual)
+    loaded = Reader(bundle.vocabulary, "Doc", open=EITHER).policy(written)
+    assert weight(asked.true) <= weight(loaded.true)
+    assert weight(asked.false) <= weight(loaded.false)
+    assert loaded.sure <= asked.sure
+
+
 @pytest.mark.parametrize("atom", ATOMS)
 def test_each_piece_of_cedar_alone_keeps_exactly_its_rows(atom: str) -> None:
     allowed = [verdict.allowed for verdict in agreed([f"permit (principal, action, resource) when {{ {atom} }};"])]
@@ -356,6 +376,22 @@ def test_an_unconditional_forbid_counts_though_nothing_of_it_is_left_to_evaluate
 def test_a_policy_that_cannot_be_translated_denies_every_row() -> None:
     forbid = "forbid (principal, action, resource) when { resource.owner.level > 7 };"
     assert a_plan(PERMIT, forbid) == denied(DenyKind.EVALUATION_ERROR, "p1")
+
+
+def test_a_plan_that_would_freeze_whoever_goes_through_it_denies_every_row() -> None:
+    condition = "resource.open"
+    for number in range(24):
+        condition = f"({condition} == (resource.level == {number} || resource.open))"
+    assert a_plan(PERMIT, f"forbid (principal, action, resource) when {{ {condition} }};") == denied(
+        DenyKind.EVALUATION_ERROR, "p1"
+    )
+
+
+def test_policies_that_weigh_too_much_together_deny_every_row() -> None:
+    chain = " || ".join(f'resource.name like "{number}"' for number in range(80))
+    forbids = [f"forbid (principal, action, resource) when {{ {chain} }};"] * 51
+    assert a_plan(PERMIT, *forbids[:50]).verdict.allowed
+    assert a_plan(PERMIT, *forbids) == denied(DenyKind.EVALUATION_ERROR)
 
 
 def test_a_plan_over_an_incomplete_slice_is_an_invalid_request() -> None:

@@ -106,7 +106,7 @@ def truth_of(condition: str, *, kind: str = "when", scope: str = "resource", res
         ('resource in Org::"o"', Equals("org", "o")),
         ('resource in Doc::"x"', Equals("id", "x")),
         ('resource in Team::"t"', FALSE),
-        ('resource in [Org::"o", Org::"p"]', Or((Equals("org", "o"), Equals("org", "p")))),
+        ('resource in [Org::"o", Org::"p"]', OneOf("org", ("o", "p"))),
         ('resource.org in Org::"o"', Equals("org", "o")),
         ('User::"ann" in resource.org', Equals("org", "o")),
         ('User::"bob" in resource.org', FALSE),

@@ -117,3 +117,39 @@ def test_a_schema_without_rows_asks_for_nothing() -> None:
     schema = SCHEMA.replace("Memory", "Row")
     text = '@id("it") permit (principal, action == Action::"read", resource) when { resource.agent.active };'
     assert Bundle.from_text(schema, {"own.cedar": text}, house_rules=False).policies.keys() == {"it"}
+
+
+def nested(depth: int) -> str:
+    """A condition that says itself twice at each level."""
+    condition = "resource.open"
+    for number in range(depth):
+        condition = f"({condition} == (principal.active || resource.level == {number}))"
+    return condition
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_short_text_that_makes_a_long_query_does_not_load(head: str) -> None:
+    loaded(f"{head} when {{ {nested(3)} }};")
+    with pytest.raises(PolicyError, match="more than 4000 conditions on a row, each counted as often as it would stand"):
+        loaded(f"{head} when {{ {nested(24)} }};")
+
+
+def test_the_policies_of_an_action_ask_only_so_many_conditions_of_a_row_together() -> None:
+    chain = " || ".join(f"resource.level == {number}" for number in range(80))
+    texts = [f'@id("it{number:02}") forbid (principal, action, resource is Memory) when {{ {chain} }};' for number in range(13)]
+    Bundle.from_text(SCHEMA, {"own.cedar": "\n".join(texts[:12])}, house_rules=False)
+    with pytest.raises(PolicyError) as raised:
+        Bundle.from_text(SCHEMA, {"own.cedar": "\n".join(texts)}, house_rules=False)
+    said = "with it, the policies of an action ask over 1000 conditions of a row"
+    assert raised.value.findings == (Finding("own.cedar", 13, "it12", said),)
+    whole = [text.replace(" action,", ' action == Action::"read",', 1) for text in texts[:12]]
+    look = texts[12].replace(" action,", ' action == Action::"look",', 1)
+    Bundle.from_text(SCHEMA, {"own.cedar": "\n".join([*whole, look])}, house_rules=False)
+
+
+def test_what_does_not_ask_of_a_row_weighs_nothing() -> None:
+    text = "\n".join(
+        f'@id("it{number}") forbid (principal, action, resource is Memory) when {{ principal.level == {number} }};'
+        for number in range(1_100)
+    )
+    Bundle.from_text(SCHEMA, {"own.cedar": text}, house_rules=False)

@@ -33,7 +33,7 @@ from gateway.model.condition import (
     Same,
 )
 from gateway.model.memory import LAYERS, TIERS, Memory, Source
-from gateway.store.condition import MEMORY, Column, filled, render
+from gateway.store.condition import MAX_WEIGHT, MEMORY, Column, filled, render
 from gateway.store.db import Database
 from tests.store.remembered import a_memory, remember
 from tests.store.samples import NOON
@@ -291,3 +291,14 @@ def test_a_statement_keeps_its_own_parameters_first(memories: Database) -> None:
     sql, params = filled("SELECT id FROM memories WHERE {where} LIMIT $1", TRUE, MEMORY, NOON, 2)
     assert (sql, params) == ("SELECT id FROM memories WHERE TRUE LIMIT $1", (2,))
     assert len(memories.read_sync(lambda rows: rows.all(sql, *params))) == 2
+
+
+def test_a_condition_that_would_be_said_too_often_is_not_rendered() -> None:
+    condition: Condition = Equals("layer", "fact")
+    for _ in range(40):  # which shares its parts, so that it takes no more room, and would be of 10^15 parts as a text
+        condition = Or((And((condition, Has("project"))), And((Not(condition), Has("project")))))
+    with pytest.raises(ValueError, match=f"more than {MAX_WEIGHT} conditions in one query"):
+        render(condition, MEMORY, NOON)
+    values = tuple(map(str, range(100 * MAX_WEIGHT)))
+    with pytest.raises(ValueError, match="conditions in one query"):
+        render(OneOf("layer", values), MEMORY, NOON)

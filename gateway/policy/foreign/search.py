@@ -121,7 +121,7 @@ class StoredReader(Reader):
         if isinstance(value, Column):
             return c.refuse("`in` of two attributes")
         if turned:
-            return self._given(value, lambda values: c.equals_any(read, self._above(values)), _one(read))
+            return self._given(self._above(value), lambda values: c.equals_any(read, values), _one(read))
         return self._given(value, lambda values: c.equals_any(read, self._inside(read, values)), _one(read))
 
     def _inside(self, read: Column, values: Fixed) -> Fixed:
