@@ -345,6 +345,31 @@ def test_a_trial_shows_nothing_of_another_organisation(gateway: Gateway) -> None
     assert answers[0]["decision"] == "deny"
 
 
+def test_a_trial_knows_no_principal_of_another_organisation(gateway: Gateway) -> None:
+    other = gateway.other_owner
+    agent = gateway.agent(by=other)
+    app = done(other.post("/v1/org/platform-apps", {"name": "app", "slug": "app"}), 201)["app"]
+    theirs = f'Org::"{gateway.services.state.humans[other.id].org_id}"'
+    candidates = (
+        'forbid (principal in Role::"owner", action, resource);',
+        f"forbid (principal in {theirs}, action, resource);",
+        f"forbid (principal, action, resource) when {{ principal has org && principal.org == {theirs} }};",
+        "forbid (principal is Agent, action, resource) when { principal.active };",
+        "forbid (principal is Bridge, action, resource) when { principal.agent.active };",
+    )
+    body = {"action": "session.end", "resource": f'Org::"{gateway.services.state.humans[gateway.owner.id].org_id}"'}
+    for kind, found in (("Human", other.id), ("Agent", agent.id), ("Bridge", agent.id), ("Platform", app["id"])):
+        named = f'{kind}::"{found}"'
+        text = " ".join((*candidates, f"forbid (principal == {named}, action, resource);"))
+        tried = [
+            done(gateway.auditor.post(f"{PATH}/test", {**body, "principal": principal, "cedar_text": text}), 200)
+            for principal in (named, f'{kind}::"{ABSENT}"')
+        ]
+        assert tried[0] == tried[1]
+    mine = {**body, "principal": f'Human::"{gateway.owner.id}"', "cedar_text": candidates[0]}
+    assert done(gateway.auditor.post(f"{PATH}/test", mine), 200)["reasons"] == ["org/candidate/1"]
+
+
 def test_a_decision_by_an_organisation_s_policy_is_explained_by_it(gateway: Gateway) -> None:
     agent = gateway.agent()
     peer = gateway.peer(observers=[agent])
