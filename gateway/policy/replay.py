@@ -97,12 +97,16 @@ def _untold(row: Recorded, verdict: Verdict, other_rows: bool) -> None:
     """Nobody wants to know of one alone."""
 
 
+def _goes_on() -> None:
+    """Nothing ends it."""
+
+
 class Replay:
     """Takes recorded decisions again under a candidate, a page at a time.
 
     `own` are the bundles of the organisations that have policies of their own, by their id, under the candidate's schema.
     `grants` are all that there were, by id; `bundle_of` gives the bundle of a hash, None when it is not known. `told` is
-    called with each answer.
+    called with each answer, and `between` between two calls to Cedar: what it raises ends the page there.
     """
 
     def __init__(
@@ -112,8 +116,10 @@ class Replay:
         grants: Mapping[str, MemoryGrant],
         bundle_of: Callable[[str], Bundle | None],
         told: Told = _untold,
+        between: Callable[[], None] = _goes_on,
     ) -> None:
         self._told = told
+        self._between = between
         self._engine = PolicyEngine(candidate, salt=b"")
         self._own = {org_id: self._engine.sibling(bundle) for org_id, bundle in own.items()}
         self._grants = grants
@@ -129,6 +135,7 @@ class Replay:
         """Takes the decisions of a page again; those over the same entities are asked together."""
         alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[Recorded]] = {}
         for row in page.rows:
+            self._between()
             left_out = self._left_out(row, page.bodies)
             if left_out is not None:
                 self._counts[left_out] += 1
@@ -236,6 +243,7 @@ class Replay:
             single.append((row, key))
         alike = sorted(fresh.items(), key=_kind)
         for start in range(0, len(alike), AT_ONCE):
+            self._between()
             part = alike[start : start + AT_ONCE]
             verdicts = engine.decide_all([query for _, query in part], held.slice, grants)
             held.verdicts.update(zip([key for key, _ in part], verdicts, strict=True))
@@ -246,6 +254,7 @@ class Replay:
         self, engine: PolicyEngine, row: Recorded, planned: str, query: Query, slice: Slice, grants: Sequence[MemoryGrant]
     ) -> None:
         """Plans a listing again. When it is allowed both times, what it says of the rows has to be the same as well."""
+        self._between()
         made = engine.plan(query, planned, slice, grants)
         recorded = self._recorded_engine(row.bundle)
         if not (row.allowed and made.verdict.allowed) or recorded is engine:
