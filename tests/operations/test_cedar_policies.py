@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.operations import cedar_policies
+from gateway.operations import cedar_policies, policy_shape
 from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import ABSENT, actions, restart, stored
 from tests.operations.connecting import connect
@@ -159,6 +159,14 @@ def test_a_permit_opens_nothing_and_its_writer_is_told_so(gateway: Gateway) -> N
     assert set(before) == {403, 404}
     for client in (gateway.auditor, gateway.member, agent):
         assert client.post(PATH, {"name": "n", "cedar_text": PERMIT_ALL}).status_code == 403
+
+
+def test_a_text_is_read_for_permits_once_however_often_it_is_shown(gateway: Gateway) -> None:
+    write(gateway.owner, PERMIT_ALL)
+    policy_shape._permits.cache_clear()
+    for _ in range(3):
+        assert [policy["note"] for policy in done(gateway.auditor.get(PATH), 200)["policies"]] == [NOTE]
+    assert policy_shape._permits.cache_info().misses == 1
 
 
 def test_a_step_is_taken_from_the_version_that_was_read_or_not_at_all(gateway: Gateway) -> None:
