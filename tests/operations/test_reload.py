@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,19 @@ def test_what_does_not_load_leaves_the_last_good_policies_and_says_so(one: OneOr
     shutil.copy(ROOT / "policies" / READ, policies / READ)
     done(one.owner.post(PATH), 200)
     assert done(one.owner.get("/health"), 200)["policies_failure"] is None
+
+
+def test_only_whoever_may_reload_is_told_what_did_not_load(one: OneOrg, policies: Path) -> None:
+    auditor, other = one.human("auditor"), one.human("owner")
+    (policies / READ).write_text("permit")
+    assert one.owner.post(PATH).status_code == 409
+    one.clock.advance(timedelta(hours=1))
+    assert one.owner.post(PATH).status_code == 409
+    assert READ in done(other.get("/health"), 200)["policies_failure"]
+    told = "policies of the product have not been loaded since 2026-03-04T10:00:00Z"
+    assert done(auditor.get("/health"), 200)["policies_failure"] == told
+    one.org("owner@elsewhere.example")  # from now on nobody administers the installation over the network
+    assert done(one.owner.get("/health"), 200)["policies_failure"] == told
 
 
 def test_a_case_that_fails_keeps_the_policies_out(one: OneOrg, policies: Path) -> None:
