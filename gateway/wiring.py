@@ -192,8 +192,12 @@ def _check_directory(own: Path, schema: Path) -> None:
     if not own.is_dir():
         raise ConfigError(f"`policies`: {own} is not a directory")
     for other in (own / SCHEMA, own.parent / SCHEMA):
-        if other.is_file() and other.read_bytes() != schema.read_bytes():
+        if other.is_file() and not _same(other, schema):
             raise ConfigError(f"`policies`: {other} is not the schema that this gateway decides by, which cannot be replaced")
+
+
+def _same(other: Path, schema: Path) -> bool:
+    return other.stat().st_size == schema.stat().st_size and other.read_bytes() == schema.read_bytes()
 
 
 def _promoted(settings: Settings, database: Database, bundle: Bundle) -> Bundle:
