@@ -305,6 +305,20 @@ def test_what_waits_goes_on_waiting_after_a_restart_and_what_was_promoted_decide
     assert shadowed.services.access.engines.staged is None
 
 
+@pytest.mark.parametrize("cases", ["[]", None])
+def test_what_fails_its_cases_does_not_wait_after_a_restart_either(shadowed: OneOrg, policies: Path, cases: str | None) -> None:
+    """A case fails, or the file of them cannot be read."""
+    note_deciding(shadowed.services)
+    before = hash_of(shadowed)
+    kept = (policies / "peer/read_test.json").read_text()
+    close_to_agents(policies)
+    (policies / "peer/read_test.json").write_text(cases or kept)
+    restart(shadowed)
+    assert (hash_of(shadowed), shadowed.services.access.engines.staged) == (before, None)
+    health = done(shadowed.owner.get("/health"), 200)
+    assert (health["policies_waiting"], "peer/read_test.json" in health["policies_failure"]) == (None, True)
+
+
 @pytest.mark.parametrize("lacking", ["guardrails/observers", None])
 def test_a_start_decides_by_the_disk_where_what_decided_is_not_whole(
     shadowed: OneOrg, policies: Path, lacking: str | None
