@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -27,12 +28,13 @@ from gateway.operations.registry import OPERATIONS
 from gateway.policy import guardrails
 from gateway.policy.aside import load as aside_load
 from gateway.policy.bundle import SCHEMA, Bundle
-from gateway.policy.cases import load_cases
+from gateway.policy.cases import CaseError, load_cases, run_cases
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import Engines, Staged
 from gateway.policy.files import read_schema, read_texts
-from gateway.policy.finding import PolicyError
+from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.foreign.loading import load as load_foreign
+from gateway.policy.slice import SliceError
 from gateway.store import installation
 from gateway.store.db import Database
 from gateway.store.faults import StoreRefused
@@ -47,6 +49,8 @@ __all__ = ["OPERATIONS", "NewOrg", "clock", "create_data", "load_bundle", "open_
 #: Lies in a data directory from its first moment until it holds an organisation. A directory is not made beside its place
 #: and moved there, because that place may be a mount point.
 UNFINISHED = "peergate.unfinished"
+
+_log = logging.getLogger("gateway.wiring")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,11 @@ def open_services(
         policies = list(state.org_policies.values())
         deciding = _promoted(settings, database, bundle)
         engines = Engines(PolicyEngine(deciding, salt=salt), loaded_at=started)
-        if deciding is bundle:
+        refused = None if deciding is bundle else _failing(settings, bundle)
+        if refused is not None:
+            _log.error("the policies on the disk do not wait in the shadow, and those before decide on: %s", refused)
+            engines.fail(refused, started)
+        if deciding is bundle or refused is not None:
             engines.put_all(engines.build_all(policies, started))
         else:
             staged = Staged(engines.base.sibling(bundle), started)
@@ -192,8 +200,12 @@ def _check_directory(own: Path, schema: Path) -> None:
     if not own.is_dir():
         raise ConfigError(f"`policies`: {own} is not a directory")
     for other in (own / SCHEMA, own.parent / SCHEMA):
-        if other.is_file() and other.read_bytes() != schema.read_bytes():
+        if other.is_file() and not _same(other, schema):
             raise ConfigError(f"`policies`: {other} is not the schema that this gateway decides by, which cannot be replaced")
+
+
+def _same(other: Path, schema: Path) -> bool:
+    return other.stat().st_size == schema.stat().st_size and other.read_bytes() == schema.read_bytes()
 
 
 def _promoted(settings: Settings, database: Database, bundle: Bundle) -> Bundle:
@@ -208,6 +220,16 @@ def _promoted(settings: Settings, database: Database, bundle: Bundle) -> Bundle:
     except PolicyError:
         return bundle
     return last if (last.hash, last.schema_hash) == (noted[0], bundle.schema_hash) else bundle
+
+
+def _failing(settings: Settings, bundle: Bundle) -> PolicyError | None:
+    """Why policies must not wait to be promoted: cases that fail, as at a reload; None when they may."""
+    try:
+        results = run_cases(bundle, load_cases(_policies_at(settings)))
+    except (CaseError, SliceError) as wrong:
+        return PolicyError([Finding("", 0, "", str(wrong))])
+    failing = [Finding(r.case.file, 0, "", f"`{r.case.name}` {why}") for r in results for why in r.failures]
+    return PolicyError(failing) if failing else None
 
 
 def _keep(bundle: Bundle, now: datetime, tx: Tx) -> None:

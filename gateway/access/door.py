@@ -47,7 +47,7 @@ class Access(Rows):
     def authorize_with(self, session: Session, action: str, also: str, target: K | Missing) -> tuple[Grant[K], bool]:
         """As `authorize`, with a second question about the same target in the same breath, and whether its answer is yes.
 
-        A yes to the second is noted on the row of the first, a no is a row of its own.
+        A yes to the second is noted on the row of the first, with what the shadow says to it; a no is a row of its own.
         """
         if isinstance(target, Missing):
             return self.authorize(session, action, target), False
@@ -59,7 +59,9 @@ class Access(Rows):
         self._compare(first, verdict, row)
         grant: Grant[K] = self._grant(session, action, target, verdict, row, hide=False)
         if other.allowed:
-            grant.note(also=[{"action": also, "policies": list(other.policies)}])
+            otherwise = self._otherwise(second, other, row.id)
+            noted = {"action": also, "policies": list(other.policies)}
+            grant.note(also=[noted if otherwise is None else {**noted, "shadow": otherwise}])
         else:
             denied = self._record(second, other)
             self._compare(second, other, denied)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
@@ -158,13 +158,17 @@ class Questions:
 
     def _compare(self, question: Question, verdict: Verdict, row: LogRow) -> None:
         """Ask the policies in the shadow the same, and note on the row what they would have answered otherwise."""
-        shadow = question.by.shadow
-        if shadow is None or question.query.action not in shadow.actions:
-            return
-        query, slice, grants = question.query, question.slices[-1], question.grants
-        found = shadow.compare(verdict, lambda engine: engine.decide(query, slice, grants), query.principal, row.id)
+        found = self._otherwise(question, verdict, row.id)
         if found is not None:
             row.details["shadow"] = found  # type: ignore[index]  # a dict until the row is chained
+
+    def _otherwise(self, question: Question, verdict: Verdict, row_id: str) -> Mapping[str, object] | None:
+        """What the policies in the shadow would have answered otherwise, which is counted for the row that is named."""
+        shadow = question.by.shadow
+        if shadow is None or question.query.action not in shadow.actions:
+            return None
+        query, slice, grants = question.query, question.slices[-1], question.grants
+        return shadow.compare(verdict, lambda engine: engine.decide(query, slice, grants), query.principal, row_id)
 
     def _compiled(self, principal: Caller, target: Target | None, now: datetime) -> Compiled:
         if isinstance(target, Memory):  # it is asked about once or twice, and its text must not outlive it here

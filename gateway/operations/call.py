@@ -20,6 +20,7 @@ from gateway.model.records import Agent, Org, Peer, PlatformConnection
 from gateway.operations.contexts import ContextCache
 from gateway.operations.fields import Fields, is_id
 from gateway.operations.meter import Meter
+from gateway.operations.replays import Replays
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import Case
 from gateway.policy.foreign.store import ForeignStore
@@ -60,6 +61,7 @@ class Services:
     embedder: Embedder | None = None
     foreign: ForeignStore | None = field(default=None, repr=False)
     requests: Meter = field(default_factory=Meter)
+    replays: Replays = field(default_factory=Replays, repr=False)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from gateway.operations.operation import Operation, Reply
 from gateway.policy.engines import Engines
 from gateway.store import sweep
 from gateway.store.db import Database
+from gateway.store.entities import Installation
 from gateway.store.faults import StoreBusy, StoreFailed
 
 #: How long a decision may be answered and not yet on disk, in milliseconds.
@@ -48,10 +49,21 @@ def _details(call: Call, owed: int) -> dict[str, object]:
         "bundle": call.access.engines.of(call.org.id).bundle.hash,
         "policies_loaded_at": optional_stamp(call.access.engines.loaded_at),
         "policies_waiting": waiting_bundle(call.access.engines),
-        "policies_failure": call.access.engines.own(call.org.id).failure or call.access.engines.failure,
+        "policies_failure": call.access.engines.own(call.org.id).failure or _failure(call),
         "data_version": call.state.version,
         "divergences": call.access.divergences,
     }
+
+
+def _failure(call: Call) -> str | None:
+    """Why policies of the product were not loaded, for those who may load them; that they were not, for everybody else.
+
+    What is wrong may be in the text of another organisation, or name what lies on the disk.
+    """
+    engines = call.access.engines
+    if engines.failure is None or call.access.ask(call.session, "admin.reload", Installation()).allowed:
+        return engines.failure
+    return f"policies of the product have not been loaded since {optional_stamp(engines.failed_at)}"
 
 
 def waiting_bundle(engines: Engines) -> str | None:
@@ -65,7 +77,7 @@ HEALTH = Operation(
     path="/health",
     summary="whether the gateway can answer",
     run=health,
-    actions=("audit.list",),
+    actions=("audit.list", "admin.reload"),
     public="load balancers ask it without a credential; without one it says one word",
     knows_callers=True,
 )

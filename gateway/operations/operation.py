@@ -34,7 +34,7 @@ class Operation:
     `fields` and `query` are the members it reads. With `strict`, any other member is refused; without, it is ignored,
     because published clients of this wire send extras. `repeated` are those of `query` that may be given several times: each
     is read as a list. `body_bytes` is how large a body may be. `unread` looks at nothing that is
-    sent but the credential, so that its answer depends on nothing else.
+    sent but the credential, so that its answer depends on nothing else. A `long` one ends when whoever asked has left.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Operation:
     repeated: tuple[str, ...] = ()
     strict: bool = False
     unread: bool = False
+    long: bool = False
     public: str | None = None
     knows_callers: bool = False
     body_bytes: int = limits.BODY_BYTES

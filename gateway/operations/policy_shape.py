@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from gateway.errors import Invalid
 from gateway.model.org_policy import OrgPolicy, PolicyVersion
 from gateway.operations.fields import Fields, stamp
@@ -11,6 +13,8 @@ from gateway.policy.organisation import MAX_BYTES, holds_permits
 TEXT = ("cedar_text", "policy_text")
 #: Of what is wrong with a text, this many lines are told, each cut to so many characters.
 TOLD, TOLD_CHARACTERS = 5, 300
+#: Texts of which it is remembered whether they hold a permit: they stay in memory, at most `MAX_BYTES` each.
+REMEMBERED = 256
 PERMITS = "A policy of an organisation only narrows: the permits in this text open nothing."
 
 
@@ -38,7 +42,7 @@ def shape(policy: OrgPolicy) -> dict[str, object]:
         "cedar_text": policy.current.cedar_text,
         "policy_text": policy.current.cedar_text,
         "description": policy.description,
-        "note": PERMITS if holds_permits(policy.current.cedar_text) else None,
+        "note": PERMITS if _permits(policy.current.cedar_text) else None,
         "is_active": True,
         "enforcement_status": policy.current.mode,
         "version": policy.current.number,
@@ -48,6 +52,12 @@ def shape(policy: OrgPolicy) -> dict[str, object]:
         "created_at": stamp(policy.created_at),
         "updated_at": stamp(policy.updated_at),
     }
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _permits(text: str) -> bool:
+    """Reading a text takes a while, and a list shows many of them each time."""
+    return holds_permits(text)
 
 
 def version_shape(step: PolicyVersion, policy: OrgPolicy) -> dict[str, object]:

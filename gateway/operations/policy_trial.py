@@ -11,7 +11,7 @@ from gateway import limits
 from gateway.errors import Invalid
 from gateway.model.caller import Caller, PrincipalType
 from gateway.model.decision import DenyKind, Verdict
-from gateway.operations.call import Call
+from gateway.operations.call import Call, Owned
 from gateway.operations.cedar_policies import PATH
 from gateway.operations.fields import Fields
 from gateway.operations.operation import Operation, Reply
@@ -28,6 +28,8 @@ from gateway.store.entities import Missing, Target
 CANDIDATE = "candidate"
 #: The kinds of principals of an organisation.
 PRINCIPALS: tuple[PrincipalType, ...] = tuple(kind for kind in get_args(PrincipalType) if kind != "Operator")
+#: Stands for a principal that the organisation does not have.
+NOBODY = "-"
 RESOURCES = "Org, Peer, Agent, Human, Policy, Connection or PlatformConnection"
 NAMED = re.compile(r'(?:Action::)?"?([a-z_]+(?:\.[a-z_]+)?)"?')
 UID = re.compile(r'([A-Za-z]+)(?:::"([^"\\]{1,256})"|[:/]{1,2}([^"\\/:]{1,256}))')
@@ -98,9 +100,23 @@ def _principal(call: Call) -> Caller:
         found = body.text("principal_id", longest=limits.REF_CHARACTERS)
     for known in PRINCIPALS:
         if kind == known:
-            return Caller(known, found, call.session.caller.org_id, "")
+            return Caller(known, found if _ours(call, known, found) else NOBODY, call.session.caller.org_id, "")
     field = "principal" if body.has("principal") else "principal_type"
     raise body.wrong(field, f"of a kind that is one of {', '.join(PRINCIPALS)}")
+
+
+def _ours(call: Call, kind: PrincipalType, id_: str) -> bool:
+    """Whether a principal is of the organisation. INVARIANT: one of another is asked about as nobody, as an unknown id is."""
+    match kind:
+        case "Human":
+            found: Owned | Missing | None = call.state.humans.get(id_)
+        case "Agent" | "Bridge":
+            found = call.agent_or_former(id_)
+        case "Platform":
+            found = call.state.apps.get(id_)
+        case _:
+            found = call.remote_connection(id_)
+    return found is not None and not isinstance(found, Missing) and found.org_id == call.org.id
 
 
 def _action(body: Fields) -> str:

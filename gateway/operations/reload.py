@@ -144,9 +144,9 @@ def _prepare(services: Services) -> Ready:
         own = engines.build_all(policies, now, on=base, beside=staged, orgs=list(services.state.orgs))
         return Ready(bundle, base, staged, own, len(results), before, staged_before, policies)
     except PolicyError as refused:
-        return _keep(engines, refused)
+        return _keep(engines, refused, now)
     except (ConfigError, CaseError, SliceError) as wrong:
-        return _keep(engines, PolicyError([Finding("", 0, "", str(wrong))]))
+        return _keep(engines, PolicyError([Finding("", 0, "", str(wrong))]), now)
 
 
 def _staged(made: PolicyEngine, before: PolicyEngine, now: datetime) -> Staged | None:
@@ -175,9 +175,9 @@ def _waiting(services: Services, *, promote: str) -> Ready:
     return Ready(staged.engine.bundle, staged.engine, None, own, 0, before, staged, policies)
 
 
-def _keep(engines: Engines, refused: PolicyError) -> Ready:
+def _keep(engines: Engines, refused: PolicyError, now: datetime) -> Ready:
     """Leave the last good policies in force, and say so."""
-    engines.failure = str(refused.findings[0]) if refused.findings else "nothing was found"
+    engines.fail(refused, now)
     _log.error("the policies were not loaded again, and those before decide on: %s", refused)
     raise refused
 

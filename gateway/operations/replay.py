@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -17,6 +17,7 @@ from gateway.model.records import Org
 from gateway.operations.call import Call, Services
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.operator import as_operator, put_down
+from gateway.operations.replays import Turn
 from gateway.policy import sandbox
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
@@ -33,28 +34,40 @@ PAGE = 1_000
 #: What a text that is tried is called, as if it were a policy of the organisation.
 CANDIDATE = "candidate"
 Steps = Callable[[int], None]
+#: Does some work beside the event loop, and says whether there is to be more of it.
+Run = Callable[[Callable[[], None]], Awaitable[bool]]
 
 
 def _silent(_: int) -> None:
     """Nobody watches."""
 
 
+async def _on_a_thread(work: Callable[[], None]) -> bool:
+    """For a command, which has the process to itself."""
+    await asyncio.to_thread(work)
+    return True
+
+
 async def replay_policy(call: Call) -> Reply:
-    """Decide the newest decisions of the organisation again with one more text of policies; nothing is kept of it."""
+    """Decide the newest decisions of the organisation again with one more text of policies; nothing is kept of it.
+
+    `stopped` says that it took as long as it may: what is counted is what was decided until then, the oldest first.
+    """
     body = call.body
     name = "policy_text" if body.has("policy_text") and not body.has("cedar_text") else "cedar_text"
     text = body.text(name, longest=limits.LARGE_BODY_BYTES)
     since = body.optional_timestamp("since")
     limit = body.optional_integer("limit", least=1, most=limits.REPLAY_DECISIONS) or limits.REPLAY_DECISIONS
     grant = call.access.authorize(call.session, "policy.replay", call.org)
-    try:
-        candidate = await asyncio.to_thread(_with, call.access.engines.of(grant.target.id).bundle, text)
-    except PolicyError as refused:
-        raise Invalid(f"`{name}` does not load: {refused}", field=name) from refused
-    start = await call.read(replaying.before_newest, grant, since=since, limit=limit)
-    report = await _replay(call.services, grant, candidate, {}, after=start, since=since)
+    with call.services.replays.turn(grant.target.id) as turn:
+        try:
+            candidate = await asyncio.to_thread(_with, call.access.engines.of(grant.target.id).bundle, text)
+        except PolicyError as refused:
+            raise Invalid(f"`{name}` does not load: {refused}", field=name) from refused
+        start = await call.read(replaying.before_newest, grant, since=since, limit=limit)
+        report = await _replay(call.services, grant, candidate, {}, after=start, since=since, turn=turn)
     grant.note(candidate=candidate.hash, count=report.decided)
-    return Reply(shape(report, flips=limits.PAGE))
+    return Reply({**shape(report, flips=limits.PAGE), "stopped": turn.stopped})
 
 
 async def replay_data(services: Services, candidate: Bundle, *, since: datetime | None, progress: Steps = _silent) -> Report:
@@ -102,9 +115,11 @@ async def _replay(
     after: int,
     since: datetime | None,
     progress: Steps = _silent,
+    turn: Turn | None = None,
 ) -> Report:
-    replay = Replay(candidate, own, dict(services.state.memory_grants), partial(bundle_of, services, grant))
-    await _each_page(services, grant, replay.add, after=after, since=since, progress=progress)
+    make = partial(Replay, candidate, own, dict(services.state.memory_grants), partial(bundle_of, services, grant))
+    replay, run = (make(), _on_a_thread) if turn is None else (make(between=turn.between), turn.run)
+    await _each_page(services, grant, replay.add, after=after, since=since, progress=progress, run=run)
     return replay.report()
 
 
@@ -116,15 +131,16 @@ async def _each_page(
     after: int,
     since: datetime | None,
     progress: Steps,
+    run: Run = _on_a_thread,
 ) -> None:
-    done, place = 0, after
+    done, place, goes_on = 0, after, True
     end: int | None = place
-    while end is not None:
+    while end is not None and goes_on:
         place = end
         read = partial(replaying.recorded, grant=grant, after=place, since=since, limit=PAGE)
         page = await services.database.read(read)
         # Not on the event loop: between two calls to Cedar others get their turn.
-        await asyncio.to_thread(add, page)
+        goes_on = await run(partial(add, page))
         done += len(page.rows)
         progress(done)
         end = page.last_seq
@@ -153,6 +169,7 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("policy.replay",),
         fields=("cedar_text", "policy_text", "since", "limit"),
         strict=True,
+        long=True,
         body_bytes=limits.LARGE_BODY_BYTES,
     ),
 )

@@ -14,6 +14,7 @@ from typing import Any
 from gateway.model.decision import DenyKind, Query, Verdict
 from gateway.model.entity import EntityUid
 from gateway.model.memory import NO_LIMITS, TEMPLATE_VERSION, MemoryGrant
+from gateway.policy import files
 from gateway.policy.bundle import Bundle
 from gateway.policy.context import Context
 from gateway.policy.engine import PolicyEngine
@@ -91,6 +92,10 @@ class CaseResult:
 
 def load_cases(policies: Path) -> list[Case]:
     """Returns every case of the `*_test.json` files under a directory, in the order of the files; raises `CaseError`."""
+    try:
+        files.check_total(policies.rglob("*.json"))
+    except (OSError, files.FileRefused) as error:
+        raise CaseError(str(error)) from error
     return read_cases(policies, *sorted(policies.rglob(f"*{SUFFIX}")))
 
 
@@ -239,7 +244,7 @@ def _cast(policies: Path, name: str | None) -> list[Mapping[str, Any]]:
 
 def _json(path: Path, file: str) -> Any:
     try:
-        return json.loads(path.read_bytes(), object_pairs_hook=_record)
+        return json.loads(files.read(path), object_pairs_hook=_record)
     except (OSError, ValueError) as error:
         raise CaseError(f"{file}: {error}") from error
 

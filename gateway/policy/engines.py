@@ -61,12 +61,13 @@ class Engines:
     """What decides for whom. Engines are built aside and put in place by one assignment, in which all change together.
 
     They share the schema and the salt, so a slice serves any of them. `failure` says why the last attempt to load the
-    policies of the product again came to nothing; None when it did not.
+    policies of the product again came to nothing, and `failed_at` since when that is so; None when it did not.
 
     INVARIANT: only the store's writer puts engines in place, right after the commit of what they are made of.
     """
 
     failure: str | None = None
+    failed_at: datetime | None = None
 
     def __init__(self, base: PolicyEngine, *, loaded_at: datetime | None = None) -> None:
         self._standing = Standing(Own(base), loaded_at)
@@ -165,6 +166,11 @@ class Engines:
         base = on or self.base
         return Own(base.sibling(extend(base.bundle, {"closed": CLOSED})), failure=failure)
 
+    def fail(self, refused: PolicyError, now: datetime) -> None:
+        """Note that policies of the product were not loaded; what decides stays as it is."""
+        self.failure = str(refused.findings[0]) if refused.findings else "nothing was found"
+        self.failed_at = self.failed_at or now
+
     def put(self, org_id: str, own: Own) -> None:
         """Let an organisation be decided by what was built for it."""
         standing = self._standing
@@ -177,12 +183,12 @@ class Engines:
     def replace(self, base: PolicyEngine, own: Mapping[str, Own], now: datetime) -> None:
         """Let everybody be decided by a new base and by what was built on it; nothing waits any more."""
         self._standing = Standing(Own(base), now, own)
-        self.failure = None
+        self.failure = self.failed_at = None
 
     def stage(self, staged: Staged | None, own: Mapping[str, Own]) -> None:
         """Let others wait in the shadow of the base, as what was built beside them, or nothing; nothing decides otherwise."""
         self._standing = replace(self._standing, staged=staged, own=own)
-        self.failure = None
+        self.failure = self.failed_at = None
 
     def bundles(self) -> list[Bundle]:
         """Returns what organisations are decided by, and asked beside."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
+from unicodedata import category
 
 from cedarpy import pst
 
@@ -28,6 +29,8 @@ REASONS = {
 }
 OWN_ID = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*")
 ID_CHARACTERS, REASON_CHARACTERS = 100, 500
+#: Of Unicode: control characters, what turns the direction of a line or has no width, the ends of lines, what is nothing.
+UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 #: How the ids of others start.
 RESERVED = ("guardrails/", "grant/", PREFIX)
 #: Annotations that say which reason of several is given, and with which code: the words of the product's own answers.
@@ -166,6 +169,10 @@ def _unbounded(bundle: Bundle, files: Collection[str]) -> Iterator[Finding]:
                 yield Finding(info.file, info.line, id_, "cannot be told apart from other policies")
             elif not any(id_ in bundle.members[action] for action in bundle.actions - governed):
                 yield Finding(info.file, info.line, id_, "speaks of no action that a policy of an organisation decides")
+            elif any(category(character) in UNSEEN for character in info.reason):
+                yield Finding(
+                    info.file, info.line, id_, "`@reason` holds a character that is not seen, such as the end of a line"
+                )
 
 
 @cache

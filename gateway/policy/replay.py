@@ -84,12 +84,16 @@ def _untold(row: Recorded, verdict: Verdict, other_rows: bool) -> None:
     """Nobody wants to know of one alone."""
 
 
+def _goes_on() -> None:
+    """Nothing ends it."""
+
+
 class Replay:
     """Takes recorded decisions again under a candidate, a page at a time.
 
     `own` are the bundles of the organisations that have policies of their own, by their id, under the candidate's schema.
     `grants` are all that there were, by id; `bundle_of` gives the bundle of a hash, None when it is not known. `told` is
-    called with each answer.
+    called with each answer, and `between` between two calls to Cedar: what it raises ends the page there.
     """
 
     def __init__(
@@ -99,8 +103,10 @@ class Replay:
         grants: Mapping[str, MemoryGrant],
         bundle_of: Callable[[str], Bundle | None],
         told: Told = _untold,
+        between: Callable[[], None] = _goes_on,
     ) -> None:
         self._told = told
+        self._between = between
         self._engine = PolicyEngine(candidate, salt=b"")
         self._own = {org_id: self._engine.sibling(bundle) for org_id, bundle in own.items()}
         self._bundle_of = bundle_of
@@ -116,6 +122,7 @@ class Replay:
         """Takes the decisions of a page again; those over the same entities are asked together."""
         alike: dict[Hashable, list[Laid]] = {}
         for row in page.rows:
+            self._between()
             laid = self._laying.lay_out(row, page.bodies)
             if isinstance(laid, str):
                 self._counts[COUNTED.get(laid, "not_replayable")] += 1
@@ -162,6 +169,7 @@ class Replay:
             single.append((row, key, verdict))
         alike = sorted(fresh.items(), key=_kind)
         for start in range(0, len(alike), AT_ONCE):
+            self._between()
             part = alike[start : start + AT_ONCE]
             verdicts = engine.decide_all([query for _, query in part], over.slice, over.grants)
             answered.update(zip([key for key, _ in part], verdicts, strict=True))
@@ -173,6 +181,7 @@ class Replay:
 
     def _plan(self, engine: PolicyEngine, planned: str, laid: Laid) -> None:
         """Plans a listing again. When it is allowed both times, what it says of the rows has to be the same as well."""
+        self._between()
         row, made = laid.row, engine.plan(laid.query, planned, laid.slice, laid.grants)
         recorded = self._recorded_engine(row.bundle)
         if not (row.allowed and made.verdict.allowed) or recorded is engine:

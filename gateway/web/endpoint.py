@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 
 from starlette.types import Receive, Scope
@@ -13,7 +14,7 @@ from gateway.operations.dispatch import dispatch
 from gateway.operations.fields import Fields
 from gateway.operations.operation import Operation, Reply
 from gateway.web.json_body import parse_object
-from gateway.web.request import Headers, bearer, check_content_type, query_members, read_body
+from gateway.web.request import Gone, Headers, bearer, check_content_type, query_members, read_body
 from gateway.web.routing import Route
 
 _NOTHING: dict[str, object] = {}
@@ -32,7 +33,7 @@ async def respond(
 
     Raises:
         GatewayError: what the caller is to be told.
-        Gone: the client left before it had sent its request.
+        Gone: the client left before it had sent its request, or one that takes long was answered.
     """
     operation = route.operation
     headers = Headers(scope["headers"])
@@ -59,7 +60,31 @@ async def respond(
         body=body,
         headers=headers,
     )
-    return await dispatch(operation, call)
+    return await (_unless_gone(operation, call, receive) if operation.long else dispatch(operation, call))
+
+
+async def _unless_gone(operation: Operation, call: Call, receive: Receive) -> Reply:
+    """Run an operation that takes long, and end it when the client leaves.
+
+    Raises:
+        Gone: it has left.
+    """
+    answered, gone = asyncio.create_task(dispatch(operation, call)), asyncio.create_task(_gone(receive))
+    try:
+        await asyncio.wait((answered, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not answered.done():
+            raise Gone
+        return answered.result()
+    finally:
+        answered.cancel()
+        gone.cancel()
+        await asyncio.gather(answered, gone, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
+    """Wait until the client leaves; its request has been read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _caller(services: Services, shown: str | None, now: datetime) -> Caller:

@@ -23,7 +23,7 @@ _BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 class Gone(Exception):
-    """The client went away before its request was read."""
+    """The client went away before its request was read, or while one that takes long was answered."""
 
 
 class Headers(Mapping[str, str]):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.operations import cedar_policies
+from gateway.operations import cedar_policies, policy_shape
 from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import ABSENT, actions, restart, stored
 from tests.operations.connecting import connect
@@ -160,6 +160,14 @@ def test_a_permit_opens_nothing_and_its_writer_is_told_so(gateway: Gateway) -> N
     assert set(before) == {403, 404}
     for client in (gateway.auditor, gateway.member, agent):
         assert client.post(PATH, {"name": "n", "cedar_text": PERMIT_ALL}).status_code == 403
+
+
+def test_a_text_is_read_for_permits_once_however_often_it_is_shown(gateway: Gateway) -> None:
+    write(gateway.owner, PERMIT_ALL)
+    policy_shape._permits.cache_clear()
+    for _ in range(3):
+        assert [policy["note"] for policy in done(gateway.auditor.get(PATH), 200)["policies"]] == [NOTE]
+    assert policy_shape._permits.cache_info().misses == 1
 
 
 def test_a_step_is_taken_from_the_version_that_was_read_or_not_at_all(gateway: Gateway) -> None:
@@ -370,6 +378,31 @@ def test_a_trial_shows_nothing_of_another_organisation(gateway: Gateway) -> None
     answers = [done(gateway.other_owner.post(f"{PATH}/test", body), 200) for body in asked]
     assert answers[0] == answers[1]
     assert answers[0]["decision"] == "deny"
+
+
+def test_a_trial_knows_no_principal_of_another_organisation(gateway: Gateway) -> None:
+    other = gateway.other_owner
+    agent = gateway.agent(by=other)
+    app = done(other.post("/v1/org/platform-apps", {"name": "app", "slug": "app"}), 201)["app"]
+    theirs = f'Org::"{gateway.services.state.humans[other.id].org_id}"'
+    candidates = (
+        'forbid (principal in Role::"owner", action, resource);',
+        f"forbid (principal in {theirs}, action, resource);",
+        f"forbid (principal, action, resource) when {{ principal has org && principal.org == {theirs} }};",
+        "forbid (principal is Agent, action, resource) when { principal.active };",
+        "forbid (principal is Bridge, action, resource) when { principal.agent.active };",
+    )
+    body = {"action": "session.end", "resource": f'Org::"{gateway.services.state.humans[gateway.owner.id].org_id}"'}
+    for kind, found in (("Human", other.id), ("Agent", agent.id), ("Bridge", agent.id), ("Platform", app["id"])):
+        named = f'{kind}::"{found}"'
+        text = " ".join((*candidates, f"forbid (principal == {named}, action, resource);"))
+        tried = [
+            done(gateway.auditor.post(f"{PATH}/test", {**body, "principal": principal, "cedar_text": text}), 200)
+            for principal in (named, f'{kind}::"{ABSENT}"')
+        ]
+        assert tried[0] == tried[1]
+    mine = {**body, "principal": f'Human::"{gateway.owner.id}"', "cedar_text": candidates[0]}
+    assert done(gateway.auditor.post(f"{PATH}/test", mine), 200)["reasons"] == ["org/candidate/1"]
 
 
 def test_a_decision_by_an_organisation_s_policy_is_explained_by_it(gateway: Gateway) -> None:

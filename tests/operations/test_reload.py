@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,19 @@ def test_what_does_not_load_leaves_the_last_good_policies_and_says_so(one: OneOr
     shutil.copy(ROOT / "policies" / READ, policies / READ)
     done(one.owner.post(PATH), 200)
     assert done(one.owner.get("/health"), 200)["policies_failure"] is None
+
+
+def test_only_whoever_may_reload_is_told_what_did_not_load(one: OneOrg, policies: Path) -> None:
+    auditor, other = one.human("auditor"), one.human("owner")
+    (policies / READ).write_text("permit")
+    assert one.owner.post(PATH).status_code == 409
+    one.clock.advance(timedelta(hours=1))
+    assert one.owner.post(PATH).status_code == 409
+    assert READ in done(other.get("/health"), 200)["policies_failure"]
+    told = "policies of the product have not been loaded since 2026-03-04T10:00:00Z"
+    assert done(auditor.get("/health"), 200)["policies_failure"] == told
+    one.org("owner@elsewhere.example")  # from now on nobody administers the installation over the network
+    assert done(one.owner.get("/health"), 200)["policies_failure"] == told
 
 
 def test_a_case_that_fails_keeps_the_policies_out(one: OneOrg, policies: Path) -> None:
@@ -292,6 +306,20 @@ def test_what_waits_goes_on_waiting_after_a_restart_and_what_was_promoted_decide
     restart(shadowed)
     assert hash_of(shadowed) == waiting
     assert shadowed.services.access.engines.staged is None
+
+
+@pytest.mark.parametrize("cases", ["[]", None])
+def test_what_fails_its_cases_does_not_wait_after_a_restart_either(shadowed: OneOrg, policies: Path, cases: str | None) -> None:
+    """A case fails, or the file of them cannot be read."""
+    note_deciding(shadowed.services)
+    before = hash_of(shadowed)
+    kept = (policies / "peer/read_test.json").read_text()
+    close_to_agents(policies)
+    (policies / "peer/read_test.json").write_text(cases or kept)
+    restart(shadowed)
+    assert (hash_of(shadowed), shadowed.services.access.engines.staged) == (before, None)
+    health = done(shadowed.owner.get("/health"), 200)
+    assert (health["policies_waiting"], "peer/read_test.json" in health["policies_failure"]) == (None, True)
 
 
 @pytest.mark.parametrize("lacking", ["guardrails/observers", None])

@@ -70,6 +70,25 @@ def test_who_would_lose_and_who_would_gain_is_counted_by_policy_and_noted_on_the
     assert stored(gateway, "SELECT count(*) FROM bundles WHERE hash = $1", noted["bundle"]) == [(1,)]
 
 
+def test_what_is_asked_in_the_same_breath_is_compared_too(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    peer = f"/v1/peers/{gateway.peer(observers=[agent])['id']}"
+    text = NO_AGENTS.replace("peer.read", "peer.see_content")
+    policy = write(gateway.security, text)
+    done(agent.get(peer), 200)
+    lost = report(gateway)["policies"][0]["lose"]
+    assert (lost["count"], lost["principals"]) == (1, [{"type": "Agent", "id": agent.id, "count": 1}])
+    [noted] = details(gateway, lost["decision_ids"][0])["also"]
+    assert (noted["action"], noted["shadow"]["decision"]) == ("peer.see_content", "deny")
+    assert noted["shadow"]["policies"] == [policy["id"]]
+    done(step(gateway.security, policy, "promote"), 200)
+    done(gateway.security.put(f"{PATH}/{policy['id']}", {"cedar_text": text.replace(";", " when { false };")}), 200)
+    done(agent.get(peer), 200)
+    gained = report(gateway)["policies"][0]["gain"]
+    assert gained["count"] == 1
+    assert details(gateway, gained["decision_ids"][0])["shadow"]["decision"] == "allow"
+
+
 def test_a_decision_that_would_be_the_same_is_not_noted(gateway: Gateway) -> None:
     write(gateway.security, NO_AGENTS)
     done(gateway.owner.get(f"/v1/peers/{gateway.peer()['id']}"), 200)

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.model.decision import DenyKind
+from gateway.policy import files
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import Case, CaseError, expand, load_cases, run_case, run_cases
 from gateway.policy.coverage import Coverage, coverage, unnoticed
@@ -135,6 +137,22 @@ def test_what_is_not_a_case_is_refused_with_its_place(tmp_path: Path, case: obje
 def test_a_file_that_is_not_a_list_of_cases_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "read_test.json").write_text(text)
     with pytest.raises(CaseError, match=message):
+        load_cases(tmp_path)
+
+
+def test_cases_and_casts_are_regular_files_of_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "a_test.json")
+    with pytest.raises(CaseError, match=r"a_test\.json: is not a regular file"):
+        load_cases(tmp_path)
+    (tmp_path / "a_test.json").unlink()
+    written(tmp_path, a_case())
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "DIRECTORY_BYTES", 10)
+        with pytest.raises(CaseError, match="together are longer than 10 bytes"):
+            load_cases(tmp_path)
+    (tmp_path / "casts" / "all.json").unlink()
+    os.mkfifo(tmp_path / "casts" / "all.json")
+    with pytest.raises(CaseError, match=r"casts/all\.json: is not a regular file"):
         load_cases(tmp_path)
 
 

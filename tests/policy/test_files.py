@@ -54,6 +54,27 @@ def test_a_linked_directory_is_refused_because_it_would_be_passed_over(tmp_path:
     ]
 
 
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "a.cedar").write_text("a")
+    os.mkfifo(tmp_path / "b.cedar")
+    assert refused(tmp_path) == ["b.cedar:0: is not a regular file"]
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with (tmp_path / "a.cedar").open("wb") as file:
+        file.truncate(files.FILE_BYTES + 1)
+    assert refused(tmp_path) == [f"a.cedar:0: is longer than {files.FILE_BYTES} bytes"]
+    with pytest.raises(PolicyError, match="is longer than"):
+        files.read_schema(tmp_path / "a.cedar")
+
+
+def test_files_that_are_too_large_together_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.cedar").write_text("12345")
+    monkeypatch.setattr(files, "DIRECTORY_BYTES", 10)
+    assert refused(tmp_path) == ["c.cedar:0: makes all files together longer than 10 bytes"]
+
+
 def test_files_that_cannot_be_read_are_all_named(tmp_path: Path) -> None:
     (tmp_path / "a.cedar").write_bytes(b"\xff")
     (tmp_path / "b.cedar").symlink_to("gone.cedar")

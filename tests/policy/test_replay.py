@@ -74,6 +74,23 @@ def replayed(candidate: Bundle, *pages: RecordedPage, own: dict[str, Bundle] | N
     return replay.report()
 
 
+def test_a_page_ends_between_two_calls_and_what_was_decided_until_then_is_reported() -> None:
+    world = World()
+    rows = [*asked(world, times=2), *asked(world, action="peer.read_context")]
+    left = iter([None] * (len(rows) + 1))
+
+    def between() -> None:
+        if next(left, left) is left:
+            raise TimeoutError
+
+    replay = Replay(shipped(), {}, {}, lambda _: None, between=between)
+    replay.add(page_of(rows[:2], planned="Memory"))
+    with pytest.raises(TimeoutError):
+        replay.add(page_of(rows))
+    assert replay.report().decided == 2
+    assert replayed(shipped(), page_of(rows)).decided == 3
+
+
 def test_the_same_question_at_two_times_is_two_where_a_policy_reads_the_clock() -> None:
     world = World()
     rows = [*asked(world, later=0), *asked(world, later=120)]  # 10:00 and 12:00

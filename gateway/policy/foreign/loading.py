@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.engine import ENUMERATED
+from gateway.policy.files import FileRefused, read
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.foreign import entities, schema
 from gateway.policy.foreign.entities import ENTITIES, MAX_BYTES
@@ -49,8 +50,8 @@ def _aliases(text: str, said: ForeignSchema) -> Mapping[str, str]:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise PolicyError([Finding(path.name, 0, "", f"longer than {MAX_BYTES} bytes")])
-        return path.read_bytes().decode()
+        return read(path, MAX_BYTES).decode()
+    except FileRefused as refused:
+        raise PolicyError([Finding(path.name, 0, "", str(refused))]) from refused
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError([Finding(path.name, 0, "", f"cannot be read: {type(error).__name__}")]) from error
