@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
@@ -32,6 +33,7 @@ from gateway.store.writer import Unit
 
 #: How often it is tried again when an organisation changes its policies meanwhile.
 ATTEMPTS = 5
+BUSY = f"what decides was changed by others during each of {ATTEMPTS} attempts"
 #: A bundle is named by its SHA-256 in hex.
 HASH_CHARACTERS = 64
 #: What is told of what is wrong.
@@ -73,7 +75,12 @@ async def reload_now(call: Call) -> Reply:
 
 
 async def reload(services: Services) -> dict[str, Any] | None:
-    """As the operator; what does not load is logged and kept for `/health`, and None is returned."""
+    """As the operator; what does not load is logged and kept for `/health`, and None is returned.
+
+    Raises:
+        Stale: organisations change their policies faster than they are laid over these; `/health` says so, and what lies on
+            the disk still has to be loaded.
+    """
     async with as_operator(services) as session:
         grant = services.access.authorize(session, "admin.reload", Installation())
         for _ in range(ATTEMPTS):
@@ -88,7 +95,9 @@ async def reload(services: Services) -> dict[str, Any] | None:
                 continue
             session.written(rows)
             return _shape(ready)
-    return None
+    services.access.engines.failure = BUSY
+    _log.error("the policies were not loaded again, and those before decide on: %s", BUSY)
+    raise Stale
 
 
 def note_deciding(services: Services) -> None:
@@ -105,11 +114,13 @@ class Watch:
         self._seen = _seen(services.policies_at)
 
     async def look(self) -> None:
-        """Load again what has changed. What failed is not tried again before it changes once more."""
+        """Load again what has changed. What does not load is not tried again before it changes once more; whatever else
+        fails leaves the change to the next look."""
         seen = await asyncio.to_thread(_seen, self._services.policies_at)
         if seen != self._seen:
-            self._seen = seen
-            await reload(self._services)
+            with suppress(Stale):
+                await reload(self._services)
+                self._seen = seen
 
 
 def _seen(directory: Path) -> frozenset[tuple[str, int, int]]:

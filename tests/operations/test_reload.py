@@ -6,13 +6,16 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gateway.operations.reload import Watch, note_deciding, reload
+from gateway.operations.reload import ATTEMPTS, Watch, note_deciding, reload
+from gateway.policy.engines import Engines, Own
 from gateway.store.installation import keep_deciding
 from gateway.store.writer import Unit
 from gateway.wiring import create_data
@@ -178,6 +181,50 @@ def test_a_watch_loads_what_has_changed_and_tries_what_failed_once(one: OneOrg, 
     for _ in range(2):
         asyncio.run(watch.look())
     assert stored(one, "SELECT count(*) FROM log WHERE action = 'admin.reload'") == [(2,)]
+
+
+def meanwhile(one: OneOrg, *changes: Callable[[], object]) -> None:
+    """Have something happen whenever engines have been built aside, before they are put in place: each change once."""
+    engines, left = one.services.access.engines, list(changes)
+
+    def build_all(*args: Any, **kw: Any) -> dict[str, Own]:
+        built = Engines.build_all(engines, *args, **kw)
+        if left:
+            left.pop(0)()
+        return built
+
+    engines.build_all = build_all  # type: ignore[method-assign]
+
+
+def another_base(one: OneOrg) -> None:
+    """Others have been loaded: the same policies in another engine."""
+    engines = one.services.access.engines
+    engines.replace(engines.base.sibling(engines.base.bundle), {}, one.clock())
+
+
+def test_a_change_that_others_come_before_each_time_is_told_and_loaded_later(one: OneOrg, policies: Path) -> None:
+    watch, before = Watch(one.services), hash_of(one)
+    close_to_agents(policies)
+    meanwhile(one, *[partial(another_base, one)] * ATTEMPTS)
+    asyncio.run(watch.look())
+    assert hash_of(one) == before
+    assert "attempts" in done(one.owner.get("/health"), 200)["policies_failure"]
+    asyncio.run(watch.look())
+    assert hash_of(one) != before
+    assert done(one.owner.get("/health"), 200)["policies_failure"] is None
+
+
+def test_a_change_is_not_lost_to_an_error(one: OneOrg, policies: Path) -> None:
+    def fail() -> None:
+        raise OSError("no more files")
+
+    watch, before = Watch(one.services), hash_of(one)
+    close_to_agents(policies)
+    meanwhile(one, fail)
+    with pytest.raises(OSError, match="no more files"):
+        asyncio.run(watch.look())
+    asyncio.run(watch.look())
+    assert hash_of(one) != before
 
 
 # -- reload = shadow
