@@ -8,7 +8,6 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -146,29 +145,24 @@ def _prepare(services: Services) -> Ready:
     before, staged_before, now = engines.base, engines.staged, services.clock()
     try:
         bundle, cases = services.load_policies()
+        # INVARIANT: slices that were built before are asked about by what is loaded now, which only one schema can bear.
+        if bundle.schema_hash != before.bundle.schema_hash:
+            raise PolicyError([Finding(SCHEMA, 0, "", "is another one than that of the policies that decide: start anew")])
         results = run_cases(bundle, cases)
         failing = [Finding(r.case.file, 0, "", f"`{r.case.name}` {why}") for r in results for why in r.failures]
         if failing:
             raise PolicyError(failing)
         made = before.sibling(bundle)
-        base, staged = (None, _staged(made, before, now)) if services.settings.reload == "shadow" else (made, None)
+        waits = services.settings.reload == "shadow"
+        base = None if waits else made
+        # What decides already waits for nothing.
+        staged = Staged(made, now) if waits and bundle.hash != before.bundle.hash else None
         own = engines.build_all(policies, now, on=base, beside=staged, orgs=list(services.state.orgs))
         return Ready(bundle, base, staged, own, len(results), before, staged_before, policies)
     except PolicyError as refused:
         return _keep(engines, refused)
     except (ConfigError, CaseError, SliceError) as wrong:
         return _keep(engines, PolicyError([Finding("", 0, "", str(wrong))]))
-
-
-def _staged(made: PolicyEngine, before: PolicyEngine, now: datetime) -> Staged | None:
-    """What waits; nothing when it is what decides already.
-
-    Raises:
-        PolicyError: it is of another schema, so that the same entities cannot be asked about.
-    """
-    if made.bundle.schema_hash != before.bundle.schema_hash:
-        raise PolicyError([Finding(SCHEMA, 0, "", "is another one than that of the policies that decide: start anew")])
-    return None if made.bundle.hash == before.bundle.hash else Staged(made, now)
 
 
 def _waiting(services: Services, *, promote: str) -> Ready:
@@ -189,7 +183,8 @@ def _waiting(services: Services, *, promote: str) -> Ready:
 def _keep(engines: Engines, refused: PolicyError) -> Ready:
     """Leave the last good policies in force, and say so."""
     engines.failure = str(refused.findings[0]) if refused.findings else "nothing was found"
-    _log.error("the policies were not loaded again, and those before decide on: %s", refused)
+    told = "\n".join(map(str, refused.findings[:FINDINGS]))
+    _log.error("the policies were not loaded again, and those before decide on, for %d findings:\n%s", len(refused.findings), told)
     raise refused
 
 

@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
-from gateway.operations.reload import ATTEMPTS, Watch, note_deciding, reload
+from gateway import wiring
+from gateway.operations.reload import ATTEMPTS, FINDINGS, Watch, note_deciding, reload
+from gateway.policy.bundle import SCHEMA
 from gateway.policy.engines import Engines, Own
 from gateway.store.installation import keep_deciding
 from gateway.store.writer import Unit
@@ -225,6 +227,34 @@ def test_a_change_is_not_lost_to_an_error(one: OneOrg, policies: Path) -> None:
         asyncio.run(watch.look())
     asyncio.run(watch.look())
     assert hash_of(one) != before
+
+
+def test_a_schema_that_is_another_by_now_waits_for_the_next_start(
+    tmp_path: Path, policies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package that was replaced under a server: what it has built of entities is of the schema before."""
+    package = tmp_path / "package"
+    shutil.copytree(ROOT / "policies", package / "policies")
+    (package / SCHEMA).write_text((ROOT / SCHEMA).read_text() + "\nentity More;\n")
+    for mode in ("off", "shadow"):
+        one = OneOrg(tmp_path / mode, policies, reload=mode)
+        before = hash_of(one)
+        with monkeypatch.context() as replaced:
+            replaced.setattr(wiring, "shipped", lambda: package)
+            refused = one.owner.post(PATH)
+        assert (refused.status_code, [found["file"] for found in refused.json()["findings"]]) == (409, [SCHEMA])
+        assert (hash_of(one), one.services.access.engines.staged) == (before, None)
+        one.close()
+
+
+def test_the_log_tells_no_more_of_what_is_wrong_than_the_first_findings(
+    one: OneOrg, policies: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = '@id("session/end/{}")\npermit (principal, action == Action::"session.end", resource) when {{ context.nothing }};\n'
+    (policies / "session/end.cedar").write_text("\n".join(wrong.format(number) for number in range(FINDINGS + 10)))
+    assert asyncio.run(reload(one.services)) is None
+    [told] = [record.getMessage() for record in caplog.records if record.name == "gateway.operations"]
+    assert told.count("\n") == FINDINGS
 
 
 # -- reload = shadow
