@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from gateway import limits
 from gateway.errors import Conflict
@@ -179,6 +180,7 @@ async def _swap(
 
     Raises:
         Invalid: the text does not load.
+        Unavailable: too many texts are being checked.
     """
     engines, org_id, now = call.access.engines, call.session.caller.org_id, call.now
     base, staged = engines.base, engines.staged
@@ -187,13 +189,14 @@ async def _swap(
         return engines.base is base and engines.staged is staged
 
     def prepare() -> Swap:
-        if written is not None:
-            sandbox.check(base.bundle.schema_text, {written.policy_id: written.cedar_text})
         own = engines.build(after, now, on=base, beside=staged, org_id=org_id)
         bundles = [(bundle.hash, bundle.body()) for bundle in own.bundles()]
         return Swap(before, bundles, fits=fits, put=lambda: engines.put(org_id, own))
 
     try:
+        if written is not None:
+            check = partial(sandbox.check, base.bundle.schema_text, {written.policy_id: written.cedar_text})
+            await call.services.texts.run(check)
         return await asyncio.to_thread(prepare)
     except PolicyError as error:
         raise refused(error) from error

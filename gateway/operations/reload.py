@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.config import ConfigError
-from gateway.errors import Conflict, Stale
+from gateway.errors import Conflict, Stale, Unavailable
 from gateway.model.grant import Grant
 from gateway.model.org_policy import OrgPolicy
 from gateway.operations.call import Call, Services
@@ -66,7 +66,8 @@ async def reload_now(call: Call) -> Reply:
     promote = call.body.optional_text("promote", longest=HASH_CHARACTERS)
     grant = call.access.authorize(call.session, "admin.reload", Installation())
     try:
-        ready = await asyncio.to_thread(_prepare if promote is None else partial(_waiting, promote=promote), call.services)
+        build = partial(_prepare, call.services) if promote is None else partial(_waiting, call.services, promote=promote)
+        ready = await call.services.reloads.run(build)
     except PolicyError as refused:
         return _refusal(refused)
     await call.write_alone(_put, grant, ready, call.access.engines)
@@ -79,12 +80,13 @@ async def reload(services: Services) -> dict[str, Any] | None:
     Raises:
         Stale: organisations change their policies faster than they are laid over these; `/health` says so, and what lies on
             the disk still has to be loaded.
+        Unavailable: too many reloads are under way.
     """
     async with as_operator(services) as session:
         grant = services.access.authorize(session, "admin.reload", Installation())
         for _ in range(ATTEMPTS):
             try:
-                ready = await asyncio.to_thread(_prepare, services)
+                ready = await services.reloads.run(partial(_prepare, services))
                 rows = tuple(session.rows)
                 put = partial(_put, grant=grant, ready=ready, engines=services.access.engines)
                 await services.database.awrite(Unit(put, log=rows, solo=True))
@@ -117,7 +119,7 @@ class Watch:
         fails leaves the change to the next look."""
         seen = await asyncio.to_thread(_seen, self._services.policies_at)
         if seen != self._seen:
-            with suppress(Stale):
+            with suppress(Unavailable):
                 await reload(self._services)
                 self._seen = seen
 
@@ -183,8 +185,9 @@ def _waiting(services: Services, *, promote: str) -> Ready:
 def _keep(engines: Engines, refused: PolicyError) -> Ready:
     """Leave the last good policies in force, and say so."""
     engines.failure = str(refused.findings[0]) if refused.findings else "nothing was found"
+    found = len(refused.findings)
     told = "\n".join(map(str, refused.findings[:FINDINGS]))
-    _log.error("the policies were not loaded again, and those before decide on, for %d findings:\n%s", len(refused.findings), told)
+    _log.error("the policies were not loaded again, and those before decide on; %d findings:\n%s", found, told)
     raise refused
 
 

@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import shutil
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -16,12 +18,14 @@ import pytest
 
 from gateway import wiring
 from gateway.operations.reload import ATTEMPTS, FINDINGS, Watch, note_deciding, reload
-from gateway.policy.bundle import SCHEMA
+from gateway.policy import aside
+from gateway.policy.bundle import SCHEMA, Bundle
+from gateway.policy.cases import Case
 from gateway.policy.engines import Engines, Own
 from gateway.store.installation import keep_deciding
 from gateway.store.writer import Unit
 from gateway.wiring import create_data
-from tests.builders import Client, Gateway, done
+from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import restart, stored
 from tests.operations.test_cedar_policies import write
 from tests.world import ROOT
@@ -214,6 +218,45 @@ def test_a_change_that_others_come_before_each_time_is_told_and_loaded_later(one
     asyncio.run(watch.look())
     assert hash_of(one) != before
     assert done(one.owner.get("/health"), 200)["policies_failure"] is None
+
+
+def test_policies_are_loaded_again_one_set_after_the_other(one: OneOrg) -> None:
+    """While they are, collection is off for the whole process, and on again afterwards."""
+    at_once: list[int] = []
+    loading = threading.Semaphore(4)
+
+    def load() -> tuple[Bundle, list[Case]]:
+        with loading:
+            at_once.append(4 - loading._value)
+            time.sleep(0.2)
+            return one.services.access.engines.base.bundle, []
+
+    async def both() -> None:
+        await asyncio.gather(*(reload(replace(one.services, load_policies=load)) for _ in range(2)))
+
+    asyncio.run(both())
+    assert set(at_once) == {1}
+
+
+def test_more_reloads_than_can_wait_are_refused_and_what_changed_is_loaded_later(one: OneOrg, policies: Path) -> None:
+    watch, before = Watch(one.services), hash_of(one)
+    close_to_agents(policies)
+    gate = threading.Event()
+
+    async def crowd() -> Response:
+        most = aside.PROCESSES + aside.WAITING
+        under_way = [asyncio.ensure_future(one.services.reloads.run(lambda: gate.wait(60))) for _ in range(most)]
+        await asyncio.sleep(0)
+        answer = await asyncio.to_thread(one.owner.post, PATH)
+        await watch.look()
+        gate.set()
+        await asyncio.gather(*under_way)
+        return answer
+
+    assert asyncio.run(crowd()).status_code == 503
+    assert hash_of(one) == before
+    asyncio.run(watch.look())
+    assert hash_of(one) != before
 
 
 def test_a_change_is_not_lost_to_an_error(one: OneOrg, policies: Path) -> None:
