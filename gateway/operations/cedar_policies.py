@@ -20,7 +20,8 @@ from gateway.policy import sandbox
 from gateway.policy.finding import PolicyError
 from gateway.store import org_policies
 from gateway.store.entities import Missing
-from gateway.store.org_policies import Swap
+from gateway.store.state import State
+from gateway.store.swap import Swap
 
 POLICIES_PER_ORG = 100
 
@@ -166,7 +167,7 @@ def _expect(call: Call, policy: OrgPolicy) -> None:
         raise Conflict(f"`version` is not that of the policy, which is at version {policy.current.number}: read it first")
 
 
-def _around(call: Call, policy: OrgPolicy, changed: OrgPolicy | None) -> tuple[Sequence[OrgPolicy], Sequence[OrgPolicy]]:
+def _around(call: Call, policy: OrgPolicy, changed: OrgPolicy | None) -> tuple[tuple[OrgPolicy, ...], Sequence[OrgPolicy]]:
     """The policies of the organisation before a change of one and after it."""
     before = call.state.policies_of(policy.org_id)
     after = [changed if standing.id == policy.id else standing for standing in before]
@@ -174,7 +175,7 @@ def _around(call: Call, policy: OrgPolicy, changed: OrgPolicy | None) -> tuple[S
 
 
 async def _swap(
-    call: Call, before: Sequence[OrgPolicy], after: Sequence[OrgPolicy], *, written: PolicyVersion | None = None
+    call: Call, before: tuple[OrgPolicy, ...], after: Sequence[OrgPolicy], *, written: PolicyVersion | None = None
 ) -> Swap:
     """Check the text that was written and build what will decide, both away from the event loop.
 
@@ -185,13 +186,13 @@ async def _swap(
     engines, org_id, now = call.access.engines, call.session.caller.org_id, call.now
     base, staged = engines.base, engines.staged
 
-    def fits() -> bool:
-        return engines.base is base and engines.staged is staged
+    def fits(state: State) -> bool:
+        return state.policies_of(org_id) == before and engines.base is base and engines.staged is staged
 
     def prepare() -> Swap:
         own = engines.build(after, now, on=base, beside=staged, org_id=org_id)
         bundles = [(bundle.hash, bundle.body()) for bundle in own.bundles()]
-        return Swap(before, bundles, fits=fits, put=lambda: engines.put(org_id, own))
+        return Swap(fits, bundles, lambda: engines.put(org_id, own))
 
     try:
         if written is not None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from gateway.config import ConfigError
-from gateway.errors import Conflict, Stale, Unavailable
-from gateway.model.grant import Grant
+from gateway.errors import Conflict, Stale
 from gateway.model.org_policy import OrgPolicy
 from gateway.operations.call import Call, Services
 from gateway.operations.operation import Operation, Reply
@@ -25,9 +21,11 @@ from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import Engines, Own, Staged
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.slice import SliceError
+from gateway.store import swap as swaps
 from gateway.store.entities import Installation
-from gateway.store.installation import keep_bundle, keep_deciding
-from gateway.store.rows import Tx
+from gateway.store.installation import keep_deciding
+from gateway.store.state import State
+from gateway.store.swap import Swap
 from gateway.store.writer import Unit
 
 #: How often it is tried again when an organisation changes its policies meanwhile.
@@ -43,19 +41,13 @@ _log = logging.getLogger("gateway.operations")
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What was built aside, from what stood before; `cases` is how many hold.
+    """What was built aside from what stood before, of which `previous` is the hash; `cases` is how many hold."""
 
-    With `base` it decides; else `staged` waits in the shadow of what decides, or nothing does when that is what it is.
-    """
-
+    swap: Swap
     bundle: Bundle
-    base: PolicyEngine | None
-    staged: Staged | None
-    own: dict[str, Own]
+    previous: str
     cases: int
-    before: PolicyEngine
-    staged_before: Staged | None
-    policies: Sequence[OrgPolicy]
+    in_shadow: bool
 
 
 async def reload_now(call: Call) -> Reply:
@@ -70,7 +62,7 @@ async def reload_now(call: Call) -> Reply:
         ready = await call.services.reloads.run(build)
     except PolicyError as refused:
         return _refusal(refused)
-    await call.write_alone(_put, grant, ready, call.access.engines)
+    await call.write_alone(swaps.load, grant, ready.swap, loaded=ready.bundle.hash, previous=ready.previous)
     return Reply(_shape(ready))
 
 
@@ -88,7 +80,7 @@ async def reload(services: Services) -> dict[str, Any] | None:
             try:
                 ready = await services.reloads.run(partial(_prepare, services))
                 rows = tuple(session.rows)
-                put = partial(_put, grant=grant, ready=ready, engines=services.access.engines)
+                put = partial(swaps.load, grant=grant, swap=ready.swap, loaded=ready.bundle.hash, previous=ready.previous)
                 await services.database.awrite(Unit(put, log=rows, solo=True))
             except PolicyError:
                 return None
@@ -105,36 +97,6 @@ def note_deciding(services: Services) -> None:
     """Note what a server decides by from its start on, so that with `reload = shadow` the next start goes on with it."""
     bundle = services.access.engines.base.bundle
     services.database.write(Unit(lambda tx: keep_deciding(tx, bundle.hash))).result()
-
-
-class Watch:
-    """Looks at the files of the policies, and loads them again once they are others than before."""
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._seen = _seen(services.policies_at)
-
-    async def look(self) -> None:
-        """Load again what has changed. What does not load is not tried again before it changes once more; whatever else
-        fails leaves the change to the next look."""
-        seen = await asyncio.to_thread(_seen, self._services.policies_at)
-        if seen != self._seen:
-            with suppress(Unavailable):
-                await reload(self._services)
-                self._seen = seen
-
-
-def _seen(directory: Path) -> frozenset[tuple[str, int, int]]:
-    """Every file under a directory with its time and size; one that has just gone is not there."""
-    found = set()
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            try:
-                stat = os.stat(os.path.join(folder, name))
-            except OSError:
-                continue
-            found.add((os.path.join(folder, name), stat.st_mtime_ns, stat.st_size))
-    return frozenset(found)
 
 
 def _prepare(services: Services) -> Ready:
@@ -155,16 +117,19 @@ def _prepare(services: Services) -> Ready:
         if failing:
             raise PolicyError(failing)
         made = before.sibling(bundle)
-        waits = services.settings.reload == "shadow"
-        base = None if waits else made
+        if services.settings.reload != "shadow":
+            swap = _deciding(engines, policies, made, before, staged_before, now)
+            return Ready(swap, bundle, before.bundle.hash, len(results), in_shadow=False)
         # What decides already waits for nothing.
-        staged = Staged(made, now) if waits and bundle.hash != before.bundle.hash else None
-        own = engines.build_all(policies, now, on=base, beside=staged, orgs=list(services.state.orgs))
-        return Ready(bundle, base, staged, own, len(results), before, staged_before, policies)
+        staged = None if bundle.hash == before.bundle.hash else Staged(made, now)
+        own = engines.build_all(policies, now, beside=staged, orgs=list(services.state.orgs))
+        fits = _fits(engines, policies, before, staged_before)
+        swap = Swap(fits, _bodies(bundle, own), lambda: engines.stage(staged, own))
+        return Ready(swap, bundle, before.bundle.hash, len(results), in_shadow=staged is not None)
     except PolicyError as refused:
-        return _keep(engines, refused)
+        _keep(engines, refused)
     except (ConfigError, CaseError, SliceError) as wrong:
-        return _keep(engines, PolicyError([Finding("", 0, "", str(wrong))]))
+        _keep(engines, PolicyError([Finding("", 0, "", str(wrong))]))
 
 
 def _waiting(services: Services, *, promote: str) -> Ready:
@@ -178,44 +143,48 @@ def _waiting(services: Services, *, promote: str) -> Ready:
     if staged is None or staged.engine.bundle.hash != promote:
         waits = "nothing waits" if staged is None else f"`{staged.engine.bundle.hash}` waits"
         raise Conflict(f"`promote` names policies that do not wait in the shadow: {waits}")
-    own = engines.build_all(policies, services.clock(), on=staged.engine)
-    return Ready(staged.engine.bundle, staged.engine, None, own, 0, before, staged, policies)
+    swap = _deciding(engines, policies, staged.engine, before, staged, services.clock())
+    return Ready(swap, staged.engine.bundle, before.bundle.hash, 0, in_shadow=False)
 
 
-def _keep(engines: Engines, refused: PolicyError) -> Ready:
+def _deciding(
+    engines: Engines, policies: list[OrgPolicy], base: PolicyEngine, before: PolicyEngine, staged: Staged | None, now: datetime
+) -> Swap:
+    """A swap by which everybody is decided by another base, built from what stood `before` and what waited then."""
+    own = engines.build_all(policies, now, on=base)
+    fits, bundle = _fits(engines, policies, before, staged), base.bundle
+    return Swap(fits, _bodies(bundle, own), lambda: engines.replace(base, own, now), deciding=bundle.hash)
+
+
+def _fits(engines: Engines, policies: list[OrgPolicy], before: PolicyEngine, staged: Staged | None) -> Callable[[State], bool]:
+    def fits(state: State) -> bool:
+        stood = engines.base is before and engines.staged is staged
+        return stood and list(state.org_policies.values()) == policies
+
+    return fits
+
+
+def _bodies(bundle: Bundle, own: Mapping[str, Own]) -> list[tuple[str, str]]:
+    return [(each.hash, each.body()) for each in (bundle, *(bundle for found in own.values() for bundle in found.bundles()))]
+
+
+def _keep(engines: Engines, refused: PolicyError) -> NoReturn:
     """Leave the last good policies in force, and say so."""
-    engines.failure = str(refused.findings[0]) if refused.findings else "nothing was found"
+    engines.failure = str(refused.findings[0])
     found = len(refused.findings)
     told = "\n".join(map(str, refused.findings[:FINDINGS]))
     _log.error("the policies were not loaded again, and those before decide on; %d findings:\n%s", found, told)
     raise refused
 
 
-def _put(tx: Tx, grant: Grant[Installation], ready: Ready, engines: Engines) -> None:
-    stood = engines.base is ready.before and engines.staged is ready.staged_before
-    if not stood or list(tx.state.org_policies.values()) != ready.policies:
-        raise Stale
-    for bundle in (ready.bundle, *(bundle for own in ready.own.values() for bundle in own.bundles())):
-        keep_bundle(tx, bundle.hash, bundle.body(), grant.now)
-    details = {"bundle": ready.bundle.hash, "previous": ready.before.bundle.hash}
-    base = ready.base
-    if base is not None:
-        keep_deciding(tx, ready.bundle.hash)
-        tx.after_commit(lambda: engines.replace(base, ready.own, grant.now))
-        tx.append(grant.audit("admin.policies_reloaded", details))
-    else:
-        tx.after_commit(lambda: engines.stage(ready.staged, ready.own))
-        tx.append(grant.audit("admin.policies_staged", details))
-
-
 def _shape(ready: Ready) -> dict[str, Any]:
     """`bundle` is what was loaded; it decides, unless it waits in the shadow."""
     return {
         "bundle": ready.bundle.hash,
-        "previous": ready.before.bundle.hash,
+        "previous": ready.previous,
         "policies": len(ready.bundle.policies),
         "cases": ready.cases,
-        "in_shadow": ready.staged is not None,
+        "in_shadow": ready.in_shadow,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.operations import cedar_policies
+from gateway.policy.engines import Engines, Own, Staged
 from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import ABSENT, actions, restart, stored
 from tests.operations.connecting import connect
@@ -178,6 +179,42 @@ def test_an_organisation_has_so_many_policies_and_no_more(gateway: Gateway, monk
     write(gateway.owner)
     more = gateway.owner.post(PATH, {"name": "n", "cedar_text": FORBID_AGENTS})
     assert (more.status_code, more.json()["detail"]) == (409, "an organisation has at most 1 policies: a text may hold several")
+
+
+def meanwhile(gateway: Gateway, change: Callable[[], object]) -> None:
+    """Have something happen once, when what will decide has been built aside and is not yet in place."""
+    engines, left = gateway.services.access.engines, [change]
+
+    def build(*args: Any, **kw: Any) -> Own:
+        built = Engines.build(engines, *args, **kw)
+        if left:
+            left.pop()()
+        return built
+
+    engines.build = build  # type: ignore[method-assign]
+
+
+def test_of_two_policies_that_are_written_at_once_both_decide(gateway: Gateway) -> None:
+    agent = gateway.agent()
+    path = f"/v1/peers/{gateway.peer(observers=[agent])['id']}"
+    meanwhile(gateway, lambda: write(gateway.owner, mode="enforce"))
+    write(gateway.owner, 'forbid (principal, action == Action::"org.read_settings", resource);', mode="enforce")
+    assert [agent.get(path).status_code, gateway.owner.get("/v1/org/settings").status_code] == [403, 403]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_policy_is_laid_over_what_was_loaded_while_it_was_built(gateway: Gateway, waits: bool) -> None:
+    engines = gateway.services.access.engines
+    other = engines.base.sibling(engines.base.bundle.without("session/end/human"))
+    if waits:
+        meanwhile(gateway, lambda: engines.stage(Staged(other, gateway.clock()), {}))
+    else:
+        meanwhile(gateway, lambda: engines.replace(other, {}, gateway.clock()))
+    policy = write(gateway.owner, mode="enforce")
+    own = engines.own(policy["org_id"])
+    laid = own.shadow.engine if waits and own.shadow is not None else own.engine
+    assert "session/end/human" not in laid.bundle.policies
+    assert f"org/{policy['id']}/1" in laid.bundle.policies
 
 
 def test_who_may_do_what_with_policies(gateway: Gateway) -> None:

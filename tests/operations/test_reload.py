@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 from gateway import wiring
-from gateway.operations.reload import ATTEMPTS, FINDINGS, Watch, note_deciding, reload
+from gateway.operations.reload import ATTEMPTS, FINDINGS, note_deciding, reload
+from gateway.operations.watch import Watch
 from gateway.policy import aside
 from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.cases import Case
-from gateway.policy.engines import Engines, Own
+from gateway.policy.engines import Engines, Own, Staged
 from gateway.store.installation import keep_deciding
 from gateway.store.writer import Unit
 from gateway.wiring import create_data
@@ -220,6 +221,32 @@ def test_a_change_that_others_come_before_each_time_is_told_and_loaded_later(one
     assert done(one.owner.get("/health"), 200)["policies_failure"] is None
 
 
+def test_what_an_organisation_writes_during_a_reload_is_in_force_after_it(one: OneOrg, policies: Path) -> None:
+    agent, peer = read_by_an_agent(one)
+    meanwhile(one, lambda: write(one.owner, mode="enforce"))
+    file = policies / "session/end.cedar"
+    file.write_text(file.read_text().replace('@reason("', '@reason("So: '))
+    done(one.owner.post(PATH), 200)
+    assert agent.get(peer).status_code == 403
+
+
+def test_what_is_loaded_during_a_reload_is_what_it_takes_the_place_of(one: OneOrg, policies: Path) -> None:
+    engines = one.services.access.engines
+    other = engines.base.sibling(engines.base.bundle.without("session/end/human"))
+    meanwhile(one, lambda: engines.replace(other, {}, one.clock()))
+    assert done(one.owner.post(PATH), 200)["previous"] == other.bundle.hash
+
+
+def test_what_begins_to_wait_during_a_reload_is_not_lost_unseen(shadowed: OneOrg, policies: Path) -> None:
+    engines = shadowed.services.access.engines
+    close_to_agents(policies)
+    waiting = done(shadowed.owner.post(PATH), 200)["bundle"]
+    other = Staged(engines.base.sibling(engines.base.bundle.without("session/end/human")), shadowed.clock())
+    meanwhile(shadowed, lambda: engines.stage(other, {}))
+    assert shadowed.owner.post(PATH, {"promote": waiting}).status_code == 409
+    assert engines.staged is other
+
+
 def test_policies_are_loaded_again_one_set_after_the_other(one: OneOrg) -> None:
     """While they are, collection is off for the whole process, and on again afterwards."""
     at_once: list[int] = []
@@ -409,6 +436,18 @@ def test_what_waits_goes_on_waiting_after_a_restart_and_what_was_promoted_decide
     restart(shadowed)
     assert hash_of(shadowed) == waiting
     assert shadowed.services.access.engines.staged is None
+
+
+def test_a_start_decides_by_the_disk_where_what_decided_is_of_another_schema(shadowed: OneOrg) -> None:
+    body = json.loads(shadowed.services.access.engines.base.bundle.body())
+    last = Bundle.from_body(json.dumps({**body, "schema": body["schema"] + "\nentity More;\n"}))
+    put = "INSERT INTO bundles (hash, body, loaded_at) VALUES ($1, $2, now())"
+    database = shadowed.services.database
+    database.exclusive(lambda connection: connection.execute(put, [last.hash, last.body()])).result()
+    database.write(Unit(lambda tx: keep_deciding(tx, last.hash))).result()
+    before = hash_of(shadowed)
+    restart(shadowed)
+    assert (hash_of(shadowed), shadowed.services.access.engines.staged) == (before, None)
 
 
 @pytest.mark.parametrize("lacking", ["guardrails/observers", None])
