@@ -24,6 +24,8 @@ from gateway.store.state import State
 from gateway.store.swap import Swap
 
 POLICIES_PER_ORG = 100
+#: Each is kept with all that it decided beside.
+VERSIONS_PER_POLICY = 200
 
 
 async def list_policies(call: Call) -> Reply:
@@ -83,7 +85,7 @@ async def write_version(call: Call) -> Reply:
     grant = call.access.authorize(call.session, "policy.update", _target(call))
     policy = grant.target
     enforced = None if policy.enforced is None else policy.enforced.number
-    number = policy.last + 1
+    number = _next(policy)
     version = PolicyVersion(policy.id, number, policy.current.number, text, "shadow", enforced, grant.caller.id, call.now)
     changed = replace(
         policy,
@@ -106,7 +108,7 @@ async def promote_policy(call: Call) -> Reply:
     await confirm(call, "policy.update", totp="no")
     if not policy.in_shadow:
         raise Conflict("this version is in force already")
-    number, shadow = policy.last + 1, policy.current
+    number, shadow = _next(policy), policy.current
     version = replace(shadow, number=number, previous=shadow.number, mode="enforce", enforced=number, created_at=call.now)
     changed = replace(policy, updated_at=call.now, last=number, current=version, enforced=version)
     swap = await _swap(call, *_around(call, policy, changed))
@@ -153,6 +155,13 @@ def _target(call: Call) -> OrgPolicy | Missing:
     if found is None or found.org_id != call.session.caller.org_id:
         return Missing("Policy", policy_id if is_id(policy_id) else "-")
     return found
+
+
+def _next(policy: OrgPolicy) -> int:
+    """The number of a new version; raises `Conflict` where a policy has as many as it may have."""
+    if policy.last >= VERSIONS_PER_POLICY:
+        raise Conflict(f"a policy has at most {VERSIONS_PER_POLICY} versions: write it anew")
+    return policy.last + 1
 
 
 def _may_put_in_force(call: Call, policy: OrgPolicy, version: PolicyVersion | None) -> None:

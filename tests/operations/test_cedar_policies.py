@@ -194,6 +194,18 @@ def meanwhile(gateway: Gateway, change: Callable[[], object]) -> None:
     engines.build = build  # type: ignore[method-assign]
 
 
+def test_a_policy_has_so_many_versions_and_can_still_be_taken_back(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cedar_policies, "VERSIONS_PER_POLICY", 2)
+    policy = write(gateway.owner)
+    done(gateway.owner.put(f"{PATH}/{policy['id']}", {"cedar_text": FORBID_ALL}), 200)
+    more = [gateway.owner.put(f"{PATH}/{policy['id']}", {"cedar_text": FORBID_ALL}), step(gateway.owner, policy, "promote")]
+    assert {(answer.status_code, answer.json()["detail"]) for answer in more} == {
+        (409, "a policy has at most 2 versions: write it anew")
+    }
+    assert done(step(gateway.owner, policy, "rollback"), 200)["version"] == 1
+    done(gateway.owner.delete(f"{PATH}/{policy['id']}"), 204)
+
+
 def test_of_two_policies_that_are_written_at_once_none_is_lost(gateway: Gateway) -> None:
     meanwhile(gateway, lambda: write(gateway.owner))
     policy = write(gateway.owner)
