@@ -36,7 +36,7 @@ def load(schema: str, policies: Mapping[str, str], shipped: Mapping[str, str]) -
     if findings := child.ask(COMMAND, given, seconds=SECONDS):
         raise PolicyError(findings)
     with _uncollected():
-        return Bundle.from_text(schema, policies, required=guardrails.REQUIRED, house_rules=False, checked=True)
+        return Bundle.from_text(schema, policies, house_rules=False, checked=True)
 
 
 @contextmanager

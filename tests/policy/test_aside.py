@@ -61,6 +61,16 @@ def test_a_guardrail_that_is_not_as_it_was_shipped_is_refused() -> None:
         aside.load(SCHEMA, {**TEXTS, file: changed}, TEXTS)
 
 
+def test_a_guardrail_that_is_missing_is_refused_in_one_s_own_policies_and_in_what_was_shipped() -> None:
+    [file] = [file for file, text in TEXTS.items() if f'"{GUARDRAIL}"' in text]
+    lacking = {name: text for name, text in TEXTS.items() if name != file}
+    for own, shipped_texts in ((lacking, TEXTS), (TEXTS, lacking), (lacking, lacking)):
+        with pytest.raises(PolicyError, match=f"`{GUARDRAIL}`: is required and missing"):
+            guardrails.load(SCHEMA, own, shipped_texts)
+    with pytest.raises(PolicyError, match=f"`{GUARDRAIL}`: is required and missing"):
+        aside.load(SCHEMA, lacking, TEXTS)
+
+
 def test_texts_that_end_the_process_which_checks_them_do_not_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aside, "COMMAND", ("-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"))
     with pytest.raises(PolicyError, match="the process that read it has died of it"):
