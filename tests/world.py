@@ -31,7 +31,6 @@ from gateway.model.rules import NO_RULES, parse_rules
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import Engines
-from gateway.policy.guardrails import REQUIRED
 from gateway.policy.slice import Slice
 from gateway.store.state import State
 
@@ -46,7 +45,7 @@ PERMIT_ALL = '@id("all") @reason("Everything.") permit (principal, action, resou
 @cache
 def shipped() -> Bundle:
     """The policies as they are shipped."""
-    return Bundle.load(ROOT / "schema.cedarschema", ROOT / "policies", required=REQUIRED)
+    return Bundle.load(ROOT / "schema.cedarschema", ROOT / "policies")
 
 
 def bundle_of(*policies: str) -> Bundle:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerifyMismatchError
 
-from gateway.errors import Unavailable
+from gateway.threads import Threads
 
 #: One check takes 64 MiB and some tens of milliseconds; this many run at once and the others wait.
 THREADS = 2
@@ -42,31 +40,17 @@ class Passwords:
     """
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="passwords")
-        self._under_way = 0
+        self._threads = Threads("passwords", threads=THREADS, waiting=WAITING)
         # Made before anybody asks, or the first unknown account would be known by the time it takes.
-        self._threads.submit(_nobodys)
+        self._threads.begin(_nobodys)
 
     async def hash(self, password: str) -> str:
         """As `hash_password`."""
-        self._enter()
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, hash_password, password)
-        finally:
-            self._under_way -= 1
+        return await self._threads.run(partial(hash_password, password))
 
     async def check(self, stored: str | None, password: str) -> bool:
         """As `check_password`."""
-        self._enter()
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, check_password, stored, password)
-        finally:
-            self._under_way -= 1
-
-    def _enter(self) -> None:
-        if self._under_way >= THREADS + WAITING:
-            raise Unavailable("too many passwords are being checked right now; try again")
-        self._under_way += 1
+        return await self._threads.run(partial(check_password, stored, password))
 
 
 @cache

@@ -11,13 +11,13 @@ from gateway import limits, wiring
 from gateway.cli.exits import FINDING, CommandError
 from gateway.cli.output import counted, note
 from gateway.cli.policy.verb import folder_at, refusals
+from gateway.operations.candidate import CANDIDATE, lay_over
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import SUFFIX, Case, read_cases, run_cases
 from gateway.policy.finding import PolicyError
-from gateway.policy.organisation import PREFIX, extend
+from gateway.policy.organisation import PREFIX
 
-#: What the text is called here: the gateway gives it an id of its own.
-CANDIDATE = "candidate"
+#: The gateway gives the text an id of its own.
 NAMED = f"{PREFIX}{CANDIDATE}/"
 
 
@@ -53,7 +53,7 @@ def check_own(given: Mapping[str, Any], body: Mapping[str, object]) -> None:
 
 def _with(base: Bundle, path: Path, text: str) -> Bundle:
     try:
-        return extend(base, {CANDIDATE: text})
+        return lay_over(base, text)
     except PolicyError as wrong:
         lines = "\n".join(f"    {path}:{max(found.line, 1)} {found.message}" for found in wrong.findings)
         raise CommandError(f"nothing was sent: the text does not load\n{lines}", FINDING) from wrong

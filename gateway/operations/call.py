@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -21,6 +22,7 @@ from gateway.operations.contexts import ContextCache
 from gateway.operations.fields import Fields, is_id
 from gateway.operations.meter import Meter
 from gateway.operations.replays import Replays
+from gateway.policy import aside, sandbox
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import Case
 from gateway.policy.foreign.store import ForeignStore
@@ -29,6 +31,7 @@ from gateway.store.entities import Missing, MissingType
 from gateway.store.rows import Rows, Tx
 from gateway.store.state import State
 from gateway.store.writer import Unit
+from gateway.threads import Threads
 
 
 class Owned(Protocol):
@@ -38,6 +41,8 @@ class Owned(Protocol):
     def org_id(self) -> str: ...
 
 
+_texts = partial(Threads, "texts of policies", threads=sandbox.PROCESSES, waiting=sandbox.WAITING)
+_reloads = partial(Threads, "reloads", threads=aside.PROCESSES, waiting=aside.WAITING)
 R = TypeVar("R")
 Kept = TypeVar("Kept", bound=Owned)
 P = ParamSpec("P")
@@ -46,7 +51,8 @@ P = ParamSpec("P")
 @dataclass(frozen=True, slots=True)
 class Services:
     """What the process is made of, wired once at start. `load_policies` reads the policies that lie at
-    `policies_at`, and their cases; `foreign` is the store that is served beside our own."""
+    `policies_at`, and their cases; `foreign` is the store that is served beside our own. `texts` are checked on threads
+    of their own, and so are the policies that are loaded again, one set after the other."""
 
     settings: Settings
     clock: Callable[[], datetime]
@@ -62,6 +68,8 @@ class Services:
     foreign: ForeignStore | None = field(default=None, repr=False)
     requests: Meter = field(default_factory=Meter)
     replays: Replays = field(default_factory=Replays, repr=False)
+    texts: Threads = field(default_factory=_texts, repr=False)
+    reloads: Threads = field(default_factory=_reloads, repr=False)
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from gateway import limits
 from gateway.errors import Conflict
@@ -19,10 +20,13 @@ from gateway.policy import sandbox
 from gateway.policy.finding import PolicyError
 from gateway.store import org_policies
 from gateway.store.entities import Missing
-from gateway.store.org_policies import Swap
+from gateway.store.state import State
+from gateway.store.swap import Swap
 
 POLICIES_PER_ORG = 100
 MOST_VERSIONS = 2**31 - 1
+#: Each is kept with all that it decided beside.
+VERSIONS_PER_POLICY = 200
 
 
 async def list_policies(call: Call) -> Reply:
@@ -82,7 +86,7 @@ async def write_version(call: Call) -> Reply:
     grant = call.access.authorize(call.session, "policy.update", _target(call))
     policy = grant.target
     enforced = None if policy.enforced is None else policy.enforced.number
-    number = policy.last + 1
+    number = _next(policy)
     version = PolicyVersion(policy.id, number, policy.current.number, text, "shadow", enforced, grant.caller.id, call.now)
     changed = replace(
         policy,
@@ -105,7 +109,7 @@ async def promote_policy(call: Call) -> Reply:
     await confirm(call, "policy.update", totp="no")
     if not policy.in_shadow:
         raise Conflict("this version is in force already")
-    number, shadow = policy.last + 1, policy.current
+    number, shadow = _next(policy), policy.current
     version = replace(shadow, number=number, previous=shadow.number, mode="enforce", enforced=number, created_at=call.now)
     changed = replace(policy, updated_at=call.now, last=number, current=version, enforced=version)
     swap = await _swap(call, *_around(call, policy, changed))
@@ -154,6 +158,13 @@ def _target(call: Call) -> OrgPolicy | Missing:
     return found
 
 
+def _next(policy: OrgPolicy) -> int:
+    """The number of a new version; raises `Conflict` where a policy has as many as it may have."""
+    if policy.last >= VERSIONS_PER_POLICY:
+        raise Conflict(f"a policy has at most {VERSIONS_PER_POLICY} versions: write it anew")
+    return policy.last + 1
+
+
 def _may_put_in_force(call: Call, policy: OrgPolicy, version: PolicyVersion | None) -> None:
     """Raises `Forbidden` where the caller may not promote a version, whichever the policy is at."""
     if version is not None:
@@ -166,7 +177,7 @@ def _expect(call: Call, policy: OrgPolicy) -> None:
         raise Conflict(f"`version` is not that of the policy, which is at version {policy.current.number}: read it first")
 
 
-def _around(call: Call, policy: OrgPolicy, changed: OrgPolicy | None) -> tuple[Sequence[OrgPolicy], Sequence[OrgPolicy]]:
+def _around(call: Call, policy: OrgPolicy, changed: OrgPolicy | None) -> tuple[tuple[OrgPolicy, ...], Sequence[OrgPolicy]]:
     """The policies of the organisation before a change of one and after it."""
     before = call.state.policies_of(policy.org_id)
     after = [changed if standing.id == policy.id else standing for standing in before]
@@ -174,27 +185,30 @@ def _around(call: Call, policy: OrgPolicy, changed: OrgPolicy | None) -> tuple[S
 
 
 async def _swap(
-    call: Call, before: Sequence[OrgPolicy], after: Sequence[OrgPolicy], *, written: PolicyVersion | None = None
+    call: Call, before: tuple[OrgPolicy, ...], after: Sequence[OrgPolicy], *, written: PolicyVersion | None = None
 ) -> Swap:
     """Check the text that was written and build what will decide, both away from the event loop.
 
     Raises:
         Invalid: the text does not load.
+        Unavailable: too many texts are being checked.
     """
     engines, org_id, now = call.access.engines, call.session.caller.org_id, call.now
     base, staged = engines.base, engines.staged
 
-    def fits() -> bool:
-        return engines.base is base and engines.staged is staged
+    def fits(state: State) -> bool:
+        # On another base no decision of the caller's stands, so the change is not made.
+        return state.policies_of(org_id) == before and engines.staged is staged
 
     def prepare() -> Swap:
-        if written is not None:
-            sandbox.check(base.bundle.schema_text, {written.policy_id: written.cedar_text})
         own = engines.build(after, now, on=base, beside=staged, org_id=org_id)
         bundles = [(bundle.hash, bundle.body()) for bundle in own.bundles()]
-        return Swap(before, bundles, fits=fits, put=lambda: engines.put(org_id, own))
+        return Swap(fits, bundles, lambda: engines.put(org_id, own))
 
     try:
+        if written is not None:
+            check = partial(sandbox.check, base.bundle.schema_text, {written.policy_id: written.cedar_text})
+            await call.services.texts.run(check)
         return await asyncio.to_thread(prepare)
     except PolicyError as error:
         raise refused(error) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping
 from typing import get_args
@@ -12,20 +11,16 @@ from gateway.errors import Invalid
 from gateway.model.caller import Caller, PrincipalType
 from gateway.model.decision import DenyKind, Verdict
 from gateway.operations.call import Call, Owned
+from gateway.operations.candidate import try_over
 from gateway.operations.cedar_policies import PATH
 from gateway.operations.fields import Fields
 from gateway.operations.operation import Operation, Reply
-from gateway.operations.policy_shape import TEXT, cedar_text, refused
-from gateway.policy import sandbox
+from gateway.operations.policy_shape import TEXT, cedar_text
 from gateway.policy.context import Context
-from gateway.policy.engine import PolicyEngine, one_reason
-from gateway.policy.finding import PolicyError
-from gateway.policy.organisation import extend
+from gateway.policy.engine import one_reason
 from gateway.policy.value import ValueRefused
 from gateway.store.entities import Missing, Target
 
-#: What a text that is tried is called, as if it were a policy of the organisation.
-CANDIDATE = "candidate"
 #: The kinds of principals of an organisation.
 PRINCIPALS: tuple[PrincipalType, ...] = tuple(kind for kind in get_args(PrincipalType) if kind != "Operator")
 #: Stands for a principal that the organisation does not have.
@@ -58,7 +53,7 @@ async def try_policy(call: Call) -> Reply:
     grant = call.access.authorize(call.session, "policy.test", call.org)
     engine = call.access.engines.of(grant.target.id)
     if text is not None:
-        engine = await _with(engine, text)
+        engine = engine.sibling(await try_over(call.services, engine.bundle, text))
     verdict = call.access.rehearse(call.session, engine, principal, action, target, context)
     return Reply(
         {
@@ -71,17 +66,6 @@ async def try_policy(call: Call) -> Reply:
             "errors": list(verdict.errors),
         }
     )
-
-
-async def _with(engine: PolicyEngine, text: str) -> PolicyEngine:
-    def build() -> PolicyEngine:
-        sandbox.check(engine.bundle.schema_text, {CANDIDATE: text})
-        return engine.sibling(extend(engine.bundle, {CANDIDATE: text}))
-
-    try:
-        return await asyncio.to_thread(build)
-    except PolicyError as error:
-        raise refused(error) from error
 
 
 def _note(verdict: Verdict) -> str:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from gateway.config import ConfigError
 from gateway.errors import Conflict, Stale
-from gateway.model.grant import Grant
 from gateway.model.org_policy import OrgPolicy
 from gateway.operations.call import Call, Services
 from gateway.operations.operation import Operation, Reply
@@ -25,13 +21,16 @@ from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import Engines, Own, Staged
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.slice import SliceError
+from gateway.store import swap as swaps
 from gateway.store.entities import Installation
-from gateway.store.installation import keep_bundle, keep_deciding
-from gateway.store.rows import Tx
+from gateway.store.installation import keep_deciding
+from gateway.store.state import State
+from gateway.store.swap import Swap
 from gateway.store.writer import Unit
 
 #: How often it is tried again when an organisation changes its policies meanwhile.
 ATTEMPTS = 5
+BUSY = f"what decides was changed by others during each of {ATTEMPTS} attempts"
 #: A bundle is named by its SHA-256 in hex.
 HASH_CHARACTERS = 64
 #: What is told of what is wrong.
@@ -42,19 +41,13 @@ _log = logging.getLogger("gateway.operations")
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What was built aside, from what stood before; `cases` is how many hold.
+    """What was built aside from what stood before, of which `previous` is the hash; `cases` is how many hold."""
 
-    With `base` it decides; else `staged` waits in the shadow of what decides, or nothing does when that is what it is.
-    """
-
+    swap: Swap
     bundle: Bundle
-    base: PolicyEngine | None
-    staged: Staged | None
-    own: dict[str, Own]
+    previous: str
     cases: int
-    before: PolicyEngine
-    staged_before: Staged | None
-    policies: Sequence[OrgPolicy]
+    in_shadow: bool
 
 
 async def reload_now(call: Call) -> Reply:
@@ -65,22 +58,29 @@ async def reload_now(call: Call) -> Reply:
     promote = call.body.optional_text("promote", longest=HASH_CHARACTERS)
     grant = call.access.authorize(call.session, "admin.reload", Installation())
     try:
-        ready = await asyncio.to_thread(_prepare if promote is None else partial(_waiting, promote=promote), call.services)
+        build = partial(_prepare, call.services) if promote is None else partial(_waiting, call.services, promote=promote)
+        ready = await call.services.reloads.run(build)
     except PolicyError as refused:
         return _refusal(refused)
-    await call.write_alone(_put, grant, ready, call.access.engines)
+    await call.write_alone(swaps.load, grant, ready.swap, loaded=ready.bundle.hash, previous=ready.previous)
     return Reply(_shape(ready))
 
 
 async def reload(services: Services) -> dict[str, Any] | None:
-    """As the operator; what does not load is logged and kept for `/health`, and None is returned."""
+    """As the operator; what does not load is logged and kept for `/health`, and None is returned.
+
+    Raises:
+        Stale: organisations change their policies faster than they are laid over these; `/health` says so, and what lies on
+            the disk still has to be loaded.
+        Unavailable: too many reloads are under way.
+    """
     async with as_operator(services) as session:
         grant = services.access.authorize(session, "admin.reload", Installation())
         for _ in range(ATTEMPTS):
             try:
-                ready = await asyncio.to_thread(_prepare, services)
+                ready = await services.reloads.run(partial(_prepare, services))
                 rows = tuple(session.rows)
-                put = partial(_put, grant=grant, ready=ready, engines=services.access.engines)
+                put = partial(swaps.load, grant=grant, swap=ready.swap, loaded=ready.bundle.hash, previous=ready.previous)
                 await services.database.awrite(Unit(put, log=rows, solo=True))
             except PolicyError:
                 return None
@@ -88,41 +88,15 @@ async def reload(services: Services) -> dict[str, Any] | None:
                 continue
             session.written(rows)
             return _shape(ready)
-    return None
+    services.access.engines.fail(PolicyError([Finding("", 0, "", BUSY)]), services.clock())
+    _log.error("the policies were not loaded again, and those before decide on: %s", BUSY)
+    raise Stale
 
 
 def note_deciding(services: Services) -> None:
     """Note what a server decides by from its start on, so that with `reload = shadow` the next start goes on with it."""
     bundle = services.access.engines.base.bundle
     services.database.write(Unit(lambda tx: keep_deciding(tx, bundle.hash))).result()
-
-
-class Watch:
-    """Looks at the files of the policies, and loads them again once they are others than before."""
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._seen = _seen(services.policies_at)
-
-    async def look(self) -> None:
-        """Load again what has changed. What failed is not tried again before it changes once more."""
-        seen = await asyncio.to_thread(_seen, self._services.policies_at)
-        if seen != self._seen:
-            self._seen = seen
-            await reload(self._services)
-
-
-def _seen(directory: Path) -> frozenset[tuple[str, int, int]]:
-    """Every file under a directory with its time and size; one that has just gone is not there."""
-    found = set()
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            try:
-                stat = os.stat(os.path.join(folder, name))
-            except OSError:
-                continue
-            found.add((os.path.join(folder, name), stat.st_mtime_ns, stat.st_size))
-    return frozenset(found)
 
 
 def _prepare(services: Services) -> Ready:
@@ -135,29 +109,27 @@ def _prepare(services: Services) -> Ready:
     before, staged_before, now = engines.base, engines.staged, services.clock()
     try:
         bundle, cases = services.load_policies()
+        # INVARIANT: slices that were built before are asked about by what is loaded now, which only one schema can bear.
+        if bundle.schema_hash != before.bundle.schema_hash:
+            raise PolicyError([Finding(SCHEMA, 0, "", "is another one than that of the policies that decide: start anew")])
         results = run_cases(bundle, cases)
         failing = [Finding(r.case.file, 0, "", f"`{r.case.name}` {why}") for r in results for why in r.failures]
         if failing:
             raise PolicyError(failing)
         made = before.sibling(bundle)
-        base, staged = (None, _staged(made, before, now)) if services.settings.reload == "shadow" else (made, None)
-        own = engines.build_all(policies, now, on=base, beside=staged, orgs=list(services.state.orgs))
-        return Ready(bundle, base, staged, own, len(results), before, staged_before, policies)
+        if services.settings.reload != "shadow":
+            swap = _deciding(engines, policies, made, before, staged_before, now)
+            return Ready(swap, bundle, before.bundle.hash, len(results), in_shadow=False)
+        # What decides already waits for nothing.
+        staged = None if bundle.hash == before.bundle.hash else Staged(made, now)
+        own = engines.build_all(policies, now, beside=staged, orgs=list(services.state.orgs))
+        fits = _fits(engines, policies, before, staged_before)
+        swap = Swap(fits, _bodies(bundle, own), lambda: engines.stage(staged, own))
+        return Ready(swap, bundle, before.bundle.hash, len(results), in_shadow=staged is not None)
     except PolicyError as refused:
-        return _keep(engines, refused, now)
+        _keep(engines, refused, now)
     except (ConfigError, CaseError, SliceError) as wrong:
-        return _keep(engines, PolicyError([Finding("", 0, "", str(wrong))]), now)
-
-
-def _staged(made: PolicyEngine, before: PolicyEngine, now: datetime) -> Staged | None:
-    """What waits; nothing when it is what decides already.
-
-    Raises:
-        PolicyError: it is of another schema, so that the same entities cannot be asked about.
-    """
-    if made.bundle.schema_hash != before.bundle.schema_hash:
-        raise PolicyError([Finding(SCHEMA, 0, "", "is another one than that of the policies that decide: start anew")])
-    return None if made.bundle.hash == before.bundle.hash else Staged(made, now)
+        _keep(engines, PolicyError([Finding("", 0, "", str(wrong))]), now)
 
 
 def _waiting(services: Services, *, promote: str) -> Ready:
@@ -171,42 +143,48 @@ def _waiting(services: Services, *, promote: str) -> Ready:
     if staged is None or staged.engine.bundle.hash != promote:
         waits = "nothing waits" if staged is None else f"`{staged.engine.bundle.hash}` waits"
         raise Conflict(f"`promote` names policies that do not wait in the shadow: {waits}")
-    own = engines.build_all(policies, services.clock(), on=staged.engine)
-    return Ready(staged.engine.bundle, staged.engine, None, own, 0, before, staged, policies)
+    swap = _deciding(engines, policies, staged.engine, before, staged, services.clock())
+    return Ready(swap, staged.engine.bundle, before.bundle.hash, 0, in_shadow=False)
 
 
-def _keep(engines: Engines, refused: PolicyError, now: datetime) -> Ready:
+def _deciding(
+    engines: Engines, policies: list[OrgPolicy], base: PolicyEngine, before: PolicyEngine, staged: Staged | None, now: datetime
+) -> Swap:
+    """A swap by which everybody is decided by another base, built from what stood `before` and what waited then."""
+    own = engines.build_all(policies, now, on=base)
+    fits, bundle = _fits(engines, policies, before, staged), base.bundle
+    return Swap(fits, _bodies(bundle, own), lambda: engines.replace(base, own, now), deciding=bundle.hash)
+
+
+def _fits(engines: Engines, policies: list[OrgPolicy], before: PolicyEngine, staged: Staged | None) -> Callable[[State], bool]:
+    def fits(state: State) -> bool:
+        stood = engines.base is before and engines.staged is staged
+        return stood and list(state.org_policies.values()) == policies
+
+    return fits
+
+
+def _bodies(bundle: Bundle, own: Mapping[str, Own]) -> list[tuple[str, str]]:
+    return [(each.hash, each.body()) for each in (bundle, *(bundle for found in own.values() for bundle in found.bundles()))]
+
+
+def _keep(engines: Engines, refused: PolicyError, now: datetime) -> NoReturn:
     """Leave the last good policies in force, and say so."""
     engines.fail(refused, now)
-    _log.error("the policies were not loaded again, and those before decide on: %s", refused)
+    found = len(refused.findings)
+    told = "\n".join(map(str, refused.findings[:FINDINGS]))
+    _log.error("the policies were not loaded again, and those before decide on; %d findings:\n%s", found, told)
     raise refused
-
-
-def _put(tx: Tx, grant: Grant[Installation], ready: Ready, engines: Engines) -> None:
-    stood = engines.base is ready.before and engines.staged is ready.staged_before
-    if not stood or list(tx.state.org_policies.values()) != ready.policies:
-        raise Stale
-    for bundle in (ready.bundle, *(bundle for own in ready.own.values() for bundle in own.bundles())):
-        keep_bundle(tx, bundle.hash, bundle.body(), grant.now)
-    details = {"bundle": ready.bundle.hash, "previous": ready.before.bundle.hash}
-    base = ready.base
-    if base is not None:
-        keep_deciding(tx, ready.bundle.hash)
-        tx.after_commit(lambda: engines.replace(base, ready.own, grant.now))
-        tx.append(grant.audit("admin.policies_reloaded", details))
-    else:
-        tx.after_commit(lambda: engines.stage(ready.staged, ready.own))
-        tx.append(grant.audit("admin.policies_staged", details))
 
 
 def _shape(ready: Ready) -> dict[str, Any]:
     """`bundle` is what was loaded; it decides, unless it waits in the shadow."""
     return {
         "bundle": ready.bundle.hash,
-        "previous": ready.before.bundle.hash,
+        "previous": ready.previous,
         "policies": len(ready.bundle.policies),
         "cases": ready.cases,
-        "in_shadow": ready.staged is not None,
+        "in_shadow": ready.in_shadow,
     }
 
 

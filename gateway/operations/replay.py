@@ -10,20 +10,18 @@ from functools import partial
 from typing import Any
 
 from gateway import limits
-from gateway.errors import Invalid
 from gateway.model.grant import Grant
 from gateway.model.recorded import RecordedPage
 from gateway.model.records import Org
 from gateway.operations.call import Call, Services
+from gateway.operations.candidate import try_over
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.operator import as_operator, put_down
+from gateway.operations.policy_shape import TEXT, cedar_text
 from gateway.operations.replays import Turn
-from gateway.policy import sandbox
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
-from gateway.policy.finding import PolicyError
 from gateway.policy.kept import made_again
-from gateway.policy.organisation import extend
 from gateway.policy.redecided import Redecided, Redeciding
 from gateway.policy.replay import Replay, Report
 from gateway.store import replaying
@@ -31,8 +29,6 @@ from gateway.store.entities import Installation, LogEntry
 
 #: Rows that are read at once: while they are decided, other requests get their turn between the calls to Cedar.
 PAGE = 1_000
-#: What a text that is tried is called, as if it were a policy of the organisation.
-CANDIDATE = "candidate"
 Steps = Callable[[int], None]
 #: Does some work beside the event loop, and says whether there is to be more of it.
 Run = Callable[[Callable[[], None]], Awaitable[bool]]
@@ -54,16 +50,12 @@ async def replay_policy(call: Call) -> Reply:
     `stopped` says that it took as long as it may: what is counted is what was decided until then, the oldest first.
     """
     body = call.body
-    name = "policy_text" if body.has("policy_text") and not body.has("cedar_text") else "cedar_text"
-    text = body.text(name, longest=limits.LARGE_BODY_BYTES)
+    text = cedar_text(body)
     since = body.optional_timestamp("since")
     limit = body.optional_integer("limit", least=1, most=limits.REPLAY_DECISIONS) or limits.REPLAY_DECISIONS
     grant = call.access.authorize(call.session, "policy.replay", call.org)
     with call.services.replays.turn(grant.target.id) as turn:
-        try:
-            candidate = await asyncio.to_thread(_with, call.access.engines.of(grant.target.id).bundle, text)
-        except PolicyError as refused:
-            raise Invalid(f"`{name}` does not load: {refused}", field=name) from refused
+        candidate = await try_over(call.services, call.access.engines.of(grant.target.id).bundle, text)
         start = await call.read(replaying.before_newest, grant, since=since, limit=limit)
         report = await _replay(call.services, grant, candidate, {}, after=start, since=since, turn=turn)
     grant.note(candidate=candidate.hash, count=report.decided)
@@ -146,12 +138,6 @@ async def _each_page(
         end = page.last_seq
 
 
-def _with(bundle: Bundle, text: str) -> Bundle:
-    """The policies that decide for an organisation now, and one more text of its own."""
-    sandbox.check(bundle.schema_text, {CANDIDATE: text})
-    return extend(bundle, {CANDIDATE: text})
-
-
 def _own(services: Services, candidate: Bundle, now: datetime) -> dict[str, Bundle]:
     """What the policies of each organisation make of the candidate."""
     engines = services.access.engines
@@ -167,7 +153,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Decide recorded decisions again with a text of policies added: who would gain, who would lose.",
         replay_policy,
         actions=("policy.replay",),
-        fields=("cedar_text", "policy_text", "since", "limit"),
+        fields=(*TEXT, "since", "limit"),
         strict=True,
         long=True,
         body_bytes=limits.LARGE_BODY_BYTES,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from gateway.operations.call import Services
-from gateway.operations.reload import Watch
+from gateway.operations.watch import Watch
 from gateway.store import approval_outcomes, sweep
 from gateway.store.writer import Unit
 

@@ -10,36 +10,33 @@ from __future__ import annotations
 import gc
 import json
 import os
-import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 
 from gateway.policy import child, guardrails
 from gateway.policy.bundle import Bundle
-from gateway.policy.finding import Finding, PolicyError
+from gateway.policy.finding import PolicyError
 
 #: Checking 5,000 policies takes some 5 s of a processor; a busy machine may need many times that.
 SECONDS = 300
 #: How far the checking process steps back behind those that answer; 19 would never end on a busy machine.
 NICE = 10
-#: One at a time: collection is off and on again for the whole process.
-ALONE = threading.Lock()
+#: One at a time, as collection is off and on again for the whole process, and so many that wait; whoever calls `load` keeps
+#: to it.
+PROCESSES, WAITING = 1, 4
 COMMAND = ("-m", "gateway.policy.aside")
 
 
 def load(schema: str, policies: Mapping[str, str], shipped: Mapping[str, str]) -> Bundle:
     """Returns the bundle of `policies`, by file name, checked as `guardrails.load` does; raises `PolicyError`.
 
-    It takes seconds: call it on a thread. A text that ends the process which reads it does not load.
+    It takes seconds: call it on a thread of its own. A text that ends the process which reads it does not load.
     """
-    with ALONE:
-        given = json.dumps({"schema": schema, "policies": dict(policies), "shipped": dict(shipped)})
-        if findings := child.ask(COMMAND, given, seconds=SECONDS):
-            raise PolicyError(findings)
-        with _uncollected():
-            return Bundle.from_text(schema, policies, required=guardrails.REQUIRED, house_rules=False, checked=True)
+    given = json.dumps({"schema": schema, "policies": dict(policies), "shipped": dict(shipped)})
+    if findings := child.ask(COMMAND, given, seconds=SECONDS):
+        raise PolicyError(findings)
+    with _uncollected():
+        return Bundle.from_text(schema, policies, house_rules=False, checked=True)
 
 
 @contextmanager
@@ -58,16 +55,7 @@ def _uncollected() -> Iterator[None]:
 def main() -> None:
     """Reads from standard input and writes findings to standard output."""
     os.nice(NICE)
-    given = json.load(sys.stdin)
-    sys.stdout.write(json.dumps([asdict(finding) for finding in _findings(**given)]))
-
-
-def _findings(schema: str, policies: Mapping[str, str], shipped: Mapping[str, str]) -> tuple[Finding, ...]:
-    try:
-        guardrails.load(schema, policies, shipped)
-    except PolicyError as refused:
-        return refused.findings
-    return ()
+    child.answer(guardrails.load)
 
 
 if __name__ == "__main__":

@@ -53,13 +53,12 @@ class Bundle:
         schema: Path,
         policies: Path,
         *,
-        required: Collection[str] = (),
         house_rules: bool = True,
         rows: Collection[str] = translatable.ROWS,
     ) -> Bundle:
         """Returns the bundle of a schema file and of every `.cedar` file under `policies`; raises `PolicyError`."""
         text, texts = files.read_schema(schema), files.read_texts(policies)
-        return cls.from_text(text, texts, required=required, house_rules=house_rules, rows=rows)
+        return cls.from_text(text, texts, house_rules=house_rules, rows=rows)
 
     @classmethod
     def from_text(
@@ -67,14 +66,13 @@ class Bundle:
         schema: str,
         policies: Mapping[str, str],
         *,
-        required: Collection[str] = (),
         house_rules: bool = True,
         checked: bool = False,
         rows: Collection[str] = translatable.ROWS,
     ) -> Bundle:
         """Returns the bundle of a schema text and of policy texts by file name; raises `PolicyError` with all that is wrong.
 
-        `required` are ids without which it does not load. Without `house_rules` any store of Cedar policies loads; what
+        Without `house_rules` any store of Cedar policies loads; what
         guards the process and the answer cannot be switched off. Texts that another process has just `checked`, these very
         ones, are not validated once more. `rows` are the types that are found by a query.
         """
@@ -89,7 +87,7 @@ class Bundle:
             findings += wrong
         if not policies:
             findings.append(Finding("", 0, "", "no policy at all"))
-        findings += _breaches_of_the_whole(read, required)
+        findings += _breaches_of_the_whole(read)
         if not findings and not checked:
             findings += _invalid(read, handle)
         if findings:
@@ -126,7 +124,7 @@ class Bundle:
             read += found
             findings += wrong
         whole = [*(Policy(info, self.trees[id_]) for id_, info in self.policies.items()), *read]
-        findings += _breaches_of_the_whole(whole, ())
+        findings += _breaches_of_the_whole(whole)
         if not findings and read:
             findings += _invalid(read, self.schema)
         if findings:
@@ -172,7 +170,7 @@ def _schema(text: str) -> cedarpy.Schema:
         raise PolicyError([Finding(SCHEMA, 0, "", str(error))]) from error
 
 
-def _breaches_of_the_whole(policies: list[Policy], required: Collection[str]) -> Iterator[Finding]:
+def _breaches_of_the_whole(policies: list[Policy]) -> Iterator[Finding]:
     first: dict[str, PolicyInfo] = {}
     for policy in policies:
         info = policy.info
@@ -180,8 +178,6 @@ def _breaches_of_the_whole(policies: list[Policy], required: Collection[str]) ->
             yield _finding(info, f"is also the id of {other.file}:{other.line}")
         if RESERVED.fullmatch(info.id):
             yield _finding(info, "is an id of what a grant is compiled to")
-    for missing in sorted(set(required) - first.keys()):
-        yield Finding("", 0, missing, "is required and missing")
     if len(policies) > guard.MAX_POLICIES:
         yield Finding("", 0, "", f"more than {guard.MAX_POLICIES} policies")
 

@@ -62,10 +62,10 @@ REQUIRED: frozenset[str] = frozenset(
 
 def load(schema: str, policies: Mapping[str, str], shipped: Mapping[str, str]) -> Bundle:
     """Returns the bundle of policy texts by file name, with the guardrails as they were shipped; raises `PolicyError`."""
-    own = Bundle.from_text(schema, policies, required=REQUIRED)
-    if policies != shipped:
-        # Its texts are all that is asked of it: it decides nothing.
-        check_guardrails(own, Bundle.from_text(schema, shipped, required=REQUIRED, house_rules=False, checked=True))
+    own = Bundle.from_text(schema, policies)
+    # Of what was shipped the texts are all that is asked: it decides nothing.
+    same = policies == shipped
+    check_guardrails(own, own if same else Bundle.from_text(schema, shipped, house_rules=False, checked=True))
     return own
 
 
@@ -76,10 +76,10 @@ def check_guardrails(own: Bundle, shipped: Bundle) -> None:
     """
     findings = []
     for id_ in sorted(REQUIRED):
-        info = own.policies.get(id_)
-        if info is None:
+        info, standing = own.policies.get(id_), shipped.policies.get(id_)
+        if info is None or standing is None:
             findings.append(Finding("", 0, id_, "is required and missing"))
-        elif info.text != shipped.policies[id_].text:
+        elif info.text != standing.text:
             findings.append(Finding(info.file, info.line, id_, "is not the guardrail as it was shipped"))
     if findings:
         raise PolicyError(findings)

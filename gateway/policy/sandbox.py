@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import json
 import resource
-import sys
-import threading
 from collections.abc import Mapping
-from dataclasses import asdict
 
 from gateway.policy import child
 from gateway.policy.bundle import Bundle
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.organisation import MAX_BYTES, extend
+from gateway.policy.text import split
 
+#: Of a processor. What a text may take must not depend on how busy the machine is.
 SECONDS = 10
+#: Until a process that gets no processor is given up.
+WAIT_SECONDS = 60
 MEMORY_BYTES = 1024 * 1024 * 1024
+MAX_POLICIES = 200
 #: What is told of one text.
 FINDINGS = 50
-#: Processes at once.
-SLOTS = threading.BoundedSemaphore(2)
+#: Processes at once, and texts that wait for one; whoever calls `check` keeps to it.
+PROCESSES, WAITING = 2, 16
 COMMAND = ("-m", "gateway.policy.sandbox")
 #: A bundle without an organisation's policies is made of something.
 NOTHING = '@id("nothing") forbid (principal, action, resource);'
@@ -31,32 +33,30 @@ NOTHING = '@id("nothing") forbid (principal, action, resource);'
 def check(schema: str, texts: Mapping[str, str]) -> None:
     """Raises `PolicyError` for texts, by id, that are not policies under a schema, or that end the process reading them.
 
-    Takes about half a second and at most `SECONDS`: call it on a thread.
+    Takes about half a second and at most `WAIT_SECONDS`: call it on a thread of its own.
     """
     for text_id, text in texts.items():
         if len(text) > MAX_BYTES:
             raise PolicyError([Finding(f"org/{text_id}", 0, "", f"longer than {MAX_BYTES} bytes")])
-    with SLOTS:
-        findings = child.ask(COMMAND, json.dumps({"schema": schema, "texts": dict(texts)}), seconds=SECONDS)
-    if findings:
+    if findings := child.ask(COMMAND, json.dumps({"schema": schema, "texts": dict(texts)}), seconds=WAIT_SECONDS):
         raise PolicyError(findings)
 
 
 def main() -> None:
     """Reads from standard input, within limits of time and memory, and writes findings to standard output."""
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    # At the first limit of time the signal says what it is; the second is for a process that would not hear it.
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    given = json.load(sys.stdin)
-    sys.stdout.write(json.dumps([asdict(finding) for finding in _findings(given["schema"], given["texts"])[:FINDINGS]]))
+    child.answer(read, most=FINDINGS)
 
 
-def _findings(schema: str, texts: Mapping[str, str]) -> tuple[Finding, ...]:
-    try:
-        extend(Bundle.from_text(schema, {"nothing.cedar": NOTHING}, house_rules=False), texts)
-    except PolicyError as refused:
-        return refused.findings
-    return ()
+def read(schema: str, texts: Mapping[str, str]) -> None:
+    """Raises `PolicyError` for texts, by id, that are not policies under a schema, or too many of them."""
+    for text_id, text in texts.items():
+        if len(split(text)) > MAX_POLICIES:
+            raise PolicyError([Finding(f"org/{text_id}", 0, "", f"more than {MAX_POLICIES} policies in a text")])
+    extend(Bundle.from_text(schema, {"nothing.cedar": NOTHING}, house_rules=False), texts)
 
 
 if __name__ == "__main__":

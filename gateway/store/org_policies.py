@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
 from gateway.errors import Stale
 from gateway.model.entity import EntityUid
 from gateway.model.grant import Grant
 from gateway.model.org_policy import OrgPolicy, PolicyVersion
 from gateway.model.records import Org
-from gateway.store.installation import keep_bundle
 from gateway.store.rows import Rows, Tx
+from gateway.store.swap import Swap, apply
 
 COLUMNS = "policy_id, number, previous, cedar_text, mode, enforced, written_by, created_at"
 VERSIONS = f"SELECT {COLUMNS} FROM org_policy_versions WHERE policy_id = $1 ORDER BY number"  # noqa: S608  # constants only
@@ -24,26 +20,13 @@ DELETE = "DELETE FROM org_policies WHERE id = $1"
 DELETE_VERSIONS = "DELETE FROM org_policy_versions WHERE policy_id = $1"
 
 
-@dataclass(frozen=True, slots=True)
-class Swap:
-    """What was built aside for a change: from the policies `before` it, and fit to be put in place while `fits` says so.
-
-    `bundles` are the hashes and bodies of what will decide.
-    """
-
-    before: Sequence[OrgPolicy]
-    bundles: Sequence[tuple[str, str]]
-    fits: Callable[[], bool]
-    put: Callable[[], None]
-
-
 def add(tx: Tx, grant: Grant[Org], policy: OrgPolicy, swap: Swap) -> None:
     """Keep a new policy and let it count, as its mode says.
 
     Raises:
         Stale: the organisation's policies are others by now than the ones this was checked with.
     """
-    _prepare(tx, grant, grant.target.id, swap)
+    apply(tx, swap, grant.now)
     tx.run(
         INSERT,
         policy.id,
@@ -56,7 +39,7 @@ def add(tx: Tx, grant: Grant[Org], policy: OrgPolicy, swap: Swap) -> None:
         policy.updated_at,
     )
     _insert_version(tx, policy.current)
-    _publish(tx, policy, swap)
+    _publish(tx, policy)
     tx.append(grant.audit("policy.created", _about(policy), resource=_uid(policy)))
 
 
@@ -66,12 +49,12 @@ def step(tx: Tx, grant: Grant[OrgPolicy], policy: OrgPolicy, swap: Swap, *, acti
     Raises:
         Stale: as for `add`; or it has taken another step meanwhile.
     """
-    _prepare(tx, grant, grant.target.org_id, swap)
+    apply(tx, swap, grant.now)
     _expect(tx, grant)
     if policy.current.number > grant.target.last:
         _insert_version(tx, policy.current)
     tx.run(UPDATE, policy.id, policy.name, policy.description, policy.current.number, policy.updated_at)
-    _publish(tx, policy, swap)
+    _publish(tx, policy)
     tx.append(grant.audit(action, _about(policy)))
 
 
@@ -81,11 +64,10 @@ def remove(tx: Tx, grant: Grant[OrgPolicy], swap: Swap) -> None:
     Raises:
         Stale: as for `add`.
     """
-    _prepare(tx, grant, grant.target.org_id, swap)
+    apply(tx, swap, grant.now)
     _expect(tx, grant)
     tx.run(DELETE, grant.target.id)
     tx.run(DELETE_VERSIONS, grant.target.id)
-    tx.after_commit(swap.put)
     tx.after_commit(lambda: tx.state.drop_org_policy(grant.target.id))
     tx.append(grant.audit("policy.deleted", _about(grant.target)))
 
@@ -93,13 +75,6 @@ def remove(tx: Tx, grant: Grant[OrgPolicy], swap: Swap) -> None:
 def versions(rows: Rows, grant: Grant[OrgPolicy]) -> list[PolicyVersion]:
     """Every step of a policy, in the order in which they were taken."""
     return [PolicyVersion(*row) for row in rows.all(VERSIONS, grant.target.id)]
-
-
-def _prepare(tx: Tx, grant: Grant[Any], org_id: str, swap: Swap) -> None:
-    if tx.state.policies_of(org_id) != tuple(swap.before) or not swap.fits():
-        raise Stale
-    for hash_, body in swap.bundles:
-        keep_bundle(tx, hash_, body, grant.now)
 
 
 def _expect(tx: Tx, grant: Grant[OrgPolicy]) -> None:
@@ -113,9 +88,8 @@ def _insert_version(tx: Tx, version: PolicyVersion) -> None:
     tx.run(INSERT_VERSION, v.policy_id, v.number, v.previous, v.cedar_text, v.mode, v.enforced, v.written_by, v.created_at)
 
 
-def _publish(tx: Tx, policy: OrgPolicy, swap: Swap) -> None:
-    # The engines first: whoever sees the new version of the state is decided by them.
-    tx.after_commit(swap.put)
+def _publish(tx: Tx, policy: OrgPolicy) -> None:
+    # After the engines: whoever sees the new version of the state is decided by them.
     tx.after_commit(lambda: tx.state.put_org_policy(policy))
 
 

@@ -130,11 +130,10 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 
 
 async def _run(server: _Server, listening: socket.socket, services: Services, sweeps: Sequence[Sweep]) -> None:
-    work = (_close_slow(server), _stop_when_lost(server, services), *(_repeat(sweep) for sweep in sweeps))
-    background = [asyncio.create_task(each) for each in work]
-    asyncio.get_running_loop().add_signal_handler(
-        signal.SIGHUP, lambda: background.append(asyncio.create_task(_reload(services)))
-    )
+    asked = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
+    always = (_close_slow(server), _stop_when_lost(server, services), _reload_when(asked, services))
+    background = [asyncio.create_task(each) for each in (*always, *(_repeat(sweep) for sweep in sweeps))]
     try:
         await server.serve(sockets=[listening])
     finally:
@@ -153,12 +152,16 @@ async def _repeat(sweep: Sweep) -> None:
         await asyncio.sleep(sweep.every.total_seconds())
 
 
-async def _reload(services: Services) -> None:
-    """Load the policies again; whatever fails, the process serves on by those that it has."""
-    try:
-        await reload(services)
-    except Exception as fault:  # nobody waits for it, so it is said here or nowhere
-        report_fault("reload", fault)
+async def _reload_when(asked: asyncio.Event, services: Services) -> None:
+    """Load the policies again whenever it is asked for, once for all that ask meanwhile; whatever fails, the process serves on
+    by those that it has."""
+    while True:
+        await asked.wait()
+        asked.clear()
+        try:
+            await reload(services)
+        except Exception as fault:  # nobody waits for it, so it is said here or nowhere
+            report_fault("reload", fault)
 
 
 async def _stop_when_lost(server: _Server, services: Services) -> None:

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.main import main
-from gateway.policy.bundle import Bundle
+from gateway.policy import guardrails
 from gateway.policy.cases import KEYS, load_cases, run_cases
 from gateway.policy.coverage import levels
 from gateway.policy.files import read_texts
 from gateway.policy.folder import find
-from gateway.policy.guardrails import REQUIRED
 from gateway.policy.idle import idle
 from gateway.policy.index import vocabulary_markdown
 from tests.world import ROOT
@@ -67,7 +66,7 @@ def test_a_recipe_loads_by_the_house_rules_and_its_cases_hold_alone(recipe: Path
 @each_recipe
 def test_its_cases_hold_among_all_that_is_shipped(recipe: Path, shipped: dict[str, str]) -> None:
     schema = (ROOT / "schema.cedarschema").read_text("utf-8")
-    bundle = Bundle.from_text(schema, {**shipped, **read_texts(recipe / "policies")}, required=REQUIRED)
+    bundle = guardrails.load(schema, {**shipped, **read_texts(recipe / "policies")}, shipped)
     cases = [replace(case, reason_exact=False, deny_kind=None) for case in load_cases(recipe / "policies")]
     assert {r.case.name: r.failures for r in run_cases(bundle, cases) if not r.passed} == {}
 

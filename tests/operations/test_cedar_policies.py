@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.operations import cedar_policies, policy_shape
+from gateway.policy.engines import Engines, Own, Staged
 from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import ABSENT, actions, restart, stored
 from tests.operations.connecting import connect
@@ -213,6 +214,54 @@ def test_whoever_writes_while_another_s_password_is_checked_is_not_overrun(
         restart(gateway)
         kept = gateway.services.state.org_policies[policy["id"]]
         assert (kept.current.number, kept.current.cedar_text, kept.enforced and kept.enforced.number) == (3, PERMIT_ALL, 1)
+
+
+def meanwhile(gateway: Gateway, change: Callable[[], object]) -> None:
+    """Have something happen once, when what will decide has been built aside and is not yet in place."""
+    engines, left = gateway.services.access.engines, [change]
+
+    def build(*args: Any, **kw: Any) -> Own:
+        built = Engines.build(engines, *args, **kw)
+        if left:
+            left.pop()()
+        return built
+
+    engines.build = build  # type: ignore[method-assign]
+
+
+def test_a_policy_has_so_many_versions_and_can_still_be_taken_back(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cedar_policies, "VERSIONS_PER_POLICY", 2)
+    policy = write(gateway.owner)
+    done(gateway.owner.put(f"{PATH}/{policy['id']}", {"cedar_text": FORBID_ALL}), 200)
+    more = [gateway.owner.put(f"{PATH}/{policy['id']}", {"cedar_text": FORBID_ALL}), step(gateway.owner, policy, "promote")]
+    assert {(answer.status_code, answer.json()["detail"]) for answer in more} == {
+        (409, "a policy has at most 2 versions: write it anew")
+    }
+    assert done(step(gateway.owner, policy, "rollback"), 200)["version"] == 1
+    done(gateway.owner.delete(f"{PATH}/{policy['id']}"), 204)
+
+
+def test_of_two_policies_that_are_written_at_once_none_is_lost(gateway: Gateway) -> None:
+    meanwhile(gateway, lambda: write(gateway.owner))
+    policy = write(gateway.owner)
+    shadow = gateway.services.access.engines.own(policy["org_id"]).shadow
+    assert shadow is not None
+    assert len(shadow.tallies) == len(done(gateway.owner.get(PATH), 200)["policies"]) == 2
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_policy_is_laid_over_what_was_loaded_while_it_was_built(gateway: Gateway, waits: bool) -> None:
+    engines = gateway.services.access.engines
+    other = engines.base.sibling(engines.base.bundle.without("session/end/human"))
+    if waits:
+        meanwhile(gateway, lambda: engines.stage(Staged(other, gateway.clock()), {}))
+    else:
+        meanwhile(gateway, lambda: engines.replace(other, {}, gateway.clock()))
+    policy = write(gateway.owner, mode="enforce")
+    own = engines.own(policy["org_id"])
+    laid = own.shadow.engine if waits and own.shadow is not None else own.engine
+    assert "session/end/human" not in laid.bundle.policies
+    assert f"org/{policy['id']}/1" in laid.bundle.policies
 
 
 def test_who_may_do_what_with_policies(gateway: Gateway) -> None:

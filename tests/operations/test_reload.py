@@ -6,18 +6,28 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gateway.operations.reload import Watch, note_deciding, reload
+from gateway import wiring
+from gateway.operations.reload import ATTEMPTS, FINDINGS, note_deciding, reload
+from gateway.operations.watch import Watch
+from gateway.policy import aside
+from gateway.policy.bundle import SCHEMA, Bundle
+from gateway.policy.cases import Case
+from gateway.policy.engines import Engines, Own, Staged
 from gateway.store.installation import keep_deciding
 from gateway.store.writer import Unit
 from gateway.wiring import create_data
-from tests.builders import Client, Gateway, done
+from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import restart, stored
 from tests.operations.test_cedar_policies import write
 from tests.world import ROOT
@@ -197,6 +207,145 @@ def test_a_watch_loads_what_has_changed_and_tries_what_failed_once(one: OneOrg, 
     assert stored(one, "SELECT count(*) FROM log WHERE action = 'admin.reload'") == [(2,)]
 
 
+def meanwhile(one: OneOrg, *changes: Callable[[], object]) -> None:
+    """Have something happen whenever engines have been built aside, before they are put in place: each change once."""
+    engines, left = one.services.access.engines, list(changes)
+
+    def build_all(*args: Any, **kw: Any) -> dict[str, Own]:
+        built = Engines.build_all(engines, *args, **kw)
+        if left:
+            left.pop(0)()
+        return built
+
+    engines.build_all = build_all  # type: ignore[method-assign]
+
+
+def another_base(one: OneOrg) -> None:
+    """Others have been loaded: the same policies in another engine."""
+    engines = one.services.access.engines
+    engines.replace(engines.base.sibling(engines.base.bundle), {}, one.clock())
+
+
+def test_a_change_that_others_come_before_each_time_is_told_and_loaded_later(one: OneOrg, policies: Path) -> None:
+    watch, before = Watch(one.services), hash_of(one)
+    close_to_agents(policies)
+    meanwhile(one, *[partial(another_base, one)] * ATTEMPTS)
+    asyncio.run(watch.look())
+    assert hash_of(one) == before
+    assert "attempts" in done(one.owner.get("/health"), 200)["policies_failure"]
+    asyncio.run(watch.look())
+    assert hash_of(one) != before
+    assert done(one.owner.get("/health"), 200)["policies_failure"] is None
+
+
+def test_what_an_organisation_writes_during_a_reload_is_in_force_after_it(one: OneOrg, policies: Path) -> None:
+    agent, peer = read_by_an_agent(one)
+    meanwhile(one, lambda: write(one.owner, mode="enforce"))
+    file = policies / "session/end.cedar"
+    file.write_text(file.read_text().replace('@reason("', '@reason("So: '))
+    assert asyncio.run(reload(one.services)) is not None
+    assert agent.get(peer).status_code == 403
+
+
+def test_what_is_loaded_during_a_reload_is_what_it_takes_the_place_of(one: OneOrg, policies: Path) -> None:
+    engines = one.services.access.engines
+    other = engines.base.sibling(engines.base.bundle.without("session/end/human"))
+    meanwhile(one, lambda: engines.replace(other, {}, one.clock()))
+    loaded = asyncio.run(reload(one.services))
+    assert loaded is not None
+    assert loaded["previous"] == other.bundle.hash
+
+
+def test_what_begins_to_wait_during_a_reload_is_not_lost_unseen(shadowed: OneOrg, policies: Path) -> None:
+    engines = shadowed.services.access.engines
+    close_to_agents(policies)
+    waiting = done(shadowed.owner.post(PATH), 200)["bundle"]
+    other = Staged(engines.base.sibling(engines.base.bundle.without("session/end/human")), shadowed.clock())
+    meanwhile(shadowed, lambda: engines.stage(other, {}))
+    assert shadowed.owner.post(PATH, {"promote": waiting}).status_code == 409
+    assert engines.staged is other
+
+
+def test_policies_are_loaded_again_one_set_after_the_other(one: OneOrg) -> None:
+    """While they are, collection is off for the whole process, and on again afterwards."""
+    at_once: list[int] = []
+    loading = threading.Semaphore(4)
+
+    def load() -> tuple[Bundle, list[Case]]:
+        with loading:
+            at_once.append(4 - loading._value)
+            time.sleep(0.2)
+            return one.services.access.engines.base.bundle, []
+
+    async def both() -> None:
+        await asyncio.gather(*(reload(replace(one.services, load_policies=load)) for _ in range(2)))
+
+    asyncio.run(both())
+    assert set(at_once) == {1}
+
+
+def test_more_reloads_than_can_wait_are_refused_and_what_changed_is_loaded_later(one: OneOrg, policies: Path) -> None:
+    watch, before = Watch(one.services), hash_of(one)
+    close_to_agents(policies)
+    gate = threading.Event()
+
+    async def crowd() -> Response:
+        most = aside.PROCESSES + aside.WAITING
+        under_way = [asyncio.ensure_future(one.services.reloads.run(lambda: gate.wait(60))) for _ in range(most)]
+        await asyncio.sleep(0)
+        answer = await asyncio.to_thread(one.owner.post, PATH)
+        await watch.look()
+        gate.set()
+        await asyncio.gather(*under_way)
+        return answer
+
+    assert asyncio.run(crowd()).status_code == 503
+    assert hash_of(one) == before
+    asyncio.run(watch.look())
+    assert hash_of(one) != before
+
+
+def test_a_change_is_not_lost_to_an_error(one: OneOrg, policies: Path) -> None:
+    def fail() -> None:
+        raise OSError("no more files")
+
+    watch, before = Watch(one.services), hash_of(one)
+    close_to_agents(policies)
+    meanwhile(one, fail)
+    with pytest.raises(OSError, match="no more files"):
+        asyncio.run(watch.look())
+    asyncio.run(watch.look())
+    assert hash_of(one) != before
+
+
+def test_a_schema_that_is_another_by_now_waits_for_the_next_start(
+    tmp_path: Path, policies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package that was replaced under a server: what it has built of entities is of the schema before."""
+    package = tmp_path / "package"
+    shutil.copytree(ROOT / "policies", package / "policies")
+    (package / SCHEMA).write_text((ROOT / SCHEMA).read_text() + "\nentity More;\n")
+    for mode in ("off", "shadow"):
+        one = OneOrg(tmp_path / mode, policies, reload=mode)
+        before = hash_of(one)
+        with monkeypatch.context() as replaced:
+            replaced.setattr(wiring, "shipped", lambda: package)
+            refused = one.owner.post(PATH)
+        assert (refused.status_code, [found["file"] for found in refused.json()["findings"]]) == (409, [SCHEMA])
+        assert (hash_of(one), one.services.access.engines.staged) == (before, None)
+        one.close()
+
+
+def test_the_log_tells_no_more_of_what_is_wrong_than_the_first_findings(
+    one: OneOrg, policies: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = '@id("session/end/{}")\npermit (principal, action == Action::"session.end", resource) when {{ context.nothing }};\n'
+    (policies / "session/end.cedar").write_text("\n".join(wrong.format(number) for number in range(FINDINGS + 10)))
+    assert asyncio.run(reload(one.services)) is None
+    [told] = [record.getMessage() for record in caplog.records if record.name == "gateway.operations"]
+    assert told.count("\n") == FINDINGS
+
+
 # -- reload = shadow
 
 REPORT = "/v1/org/policy-shadow-report"
@@ -320,6 +469,18 @@ def test_what_fails_its_cases_does_not_wait_after_a_restart_either(shadowed: One
     assert (hash_of(shadowed), shadowed.services.access.engines.staged) == (before, None)
     health = done(shadowed.owner.get("/health"), 200)
     assert (health["policies_waiting"], "peer/read_test.json" in health["policies_failure"]) == (None, True)
+
+
+def test_a_start_decides_by_the_disk_where_what_decided_is_of_another_schema(shadowed: OneOrg) -> None:
+    body = json.loads(shadowed.services.access.engines.base.bundle.body())
+    last = Bundle.from_body(json.dumps({**body, "schema": body["schema"] + "\nentity More;\n"}))
+    put = "INSERT INTO bundles (hash, body, loaded_at) VALUES ($1, $2, now())"
+    database = shadowed.services.database
+    database.exclusive(lambda connection: connection.execute(put, [last.hash, last.body()])).result()
+    database.write(Unit(lambda tx: keep_deciding(tx, last.hash))).result()
+    before = hash_of(shadowed)
+    restart(shadowed)
+    assert (hash_of(shadowed), shadowed.services.access.engines.staged) == (before, None)
 
 
 @pytest.mark.parametrize("lacking", ["guardrails/observers", None])

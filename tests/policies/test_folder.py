@@ -26,7 +26,7 @@ REMOTE = {"Connection": {"session.end"}, "Bridge": {"bridge.serve", "bridge.chat
 
 @pytest.fixture(scope="module")
 def bundle() -> Bundle:
-    return Bundle.load(SCHEMA, POLICIES, required=REQUIRED)
+    return Bundle.load(SCHEMA, POLICIES)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import pytest
 
@@ -60,10 +61,44 @@ def test_a_guardrail_that_is_not_as_it_was_shipped_is_refused() -> None:
         aside.load(SCHEMA, {**TEXTS, file: changed}, TEXTS)
 
 
+def test_a_guardrail_that_is_missing_is_refused_in_one_s_own_policies_and_in_what_was_shipped() -> None:
+    [file] = [file for file, text in TEXTS.items() if f'"{GUARDRAIL}"' in text]
+    lacking = {name: text for name, text in TEXTS.items() if name != file}
+    for own, shipped_texts in ((lacking, TEXTS), (TEXTS, lacking), (lacking, lacking)):
+        with pytest.raises(PolicyError, match=f"`{GUARDRAIL}`: is required and missing"):
+            guardrails.load(SCHEMA, own, shipped_texts)
+    with pytest.raises(PolicyError, match=f"`{GUARDRAIL}`: is required and missing"):
+        aside.load(SCHEMA, lacking, TEXTS)
+
+
 def test_texts_that_end_the_process_which_checks_them_do_not_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aside, "COMMAND", ("-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"))
     with pytest.raises(PolicyError, match="the process that read it has died of it"):
         aside.load(SCHEMA, TEXTS, TEXTS)
+
+
+def test_the_process_that_checks_them_gives_way_to_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = """
+import os
+from gateway.policy import aside, guardrails
+from gateway.policy.finding import Finding, PolicyError
+def load(**given):
+    raise PolicyError([Finding("", 0, "", f"nice {os.nice(0)}")])
+guardrails.load = load
+aside.main()
+"""
+    monkeypatch.setattr(aside, "COMMAND", ("-c", told))
+    with pytest.raises(PolicyError, match=f"nice {os.nice(0) + aside.NICE}"):
+        aside.load(SCHEMA, TEXTS, TEXTS)
+
+
+def test_what_was_read_is_never_looked_through_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aside, "COMMAND", ("-c", "print('[]')"))
+    gc.unfreeze()
+    made = aside.load(SCHEMA, TEXTS, TEXTS)
+    assert gc.get_freeze_count() > len(made.policies)
+    assert not any(made.trees is tracked for tracked in gc.get_objects())
+    gc.unfreeze()
 
 
 def test_garbage_is_collected_again_afterwards_whatever_happened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,11 +18,9 @@ STOP = b.policy("guardrails/stop", "forbid (principal, action, resource) unless 
 FILES = {"read.cedar": READ, "guardrails/stop.cedar": STOP}
 
 
-def findings(
-    files: dict[str, str], *, schema: str = b.SCHEMA, required: tuple[str, ...] = (), house_rules: bool = True
-) -> list[str]:
+def findings(files: dict[str, str], *, schema: str = b.SCHEMA, house_rules: bool = True) -> list[str]:
     with pytest.raises(PolicyError) as caught:
-        Bundle.from_text(schema, files, required=required, house_rules=house_rules)
+        Bundle.from_text(schema, files, house_rules=house_rules)
     assert str(caught.value) == "\n".join(map(str, caught.value.findings))
     return [str(finding) for finding in caught.value.findings]
 
@@ -36,7 +34,7 @@ def written(directory: Path, files: dict[str, str]) -> Path:
 
 def test_a_directory_loads_as_its_texts_do(tmp_path: Path) -> None:
     (tmp_path / "schema.cedarschema").write_text(b.SCHEMA)
-    loaded = Bundle.load(tmp_path / "schema.cedarschema", written(tmp_path / "policies", FILES), required=["guardrails/stop"])
+    loaded = Bundle.load(tmp_path / "schema.cedarschema", written(tmp_path / "policies", FILES))
     assert loaded == Bundle.from_text(b.SCHEMA, FILES)
     assert loaded.actions == {"read", "edit", "drop", "list"}
 
@@ -134,10 +132,9 @@ def test_a_schema_that_cannot_be_read_or_parsed_is_refused(tmp_path: Path) -> No
 
 def test_everything_that_is_wrong_is_said_at_once_with_its_place() -> None:
     files = FILES | {"edit.cedar": "permit (principal, action, resource);\npermit (", "list.cedar": ""}
-    found = findings(files, required=("guardrails/stop", "guardrails/gone"))
-    assert found[0] == ":0: `guardrails/gone`: is required and missing"
-    assert found[1].startswith("edit.cedar:2: unexpected")
-    assert found[2:] == ["list.cedar:0: holds no policy"]
+    found = findings(files)
+    assert found[0].startswith("edit.cedar:2: unexpected")
+    assert found[1:] == ["list.cedar:0: holds no policy"]
 
 
 def test_an_ill_typed_policy_is_refused_at_its_line() -> None:

@@ -1,4 +1,4 @@
-"""Engines: one for everybody, one an organisation, and a sandbox for what came over the network."""
+"""Engines: one for everybody, one an organisation, and shadows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from gateway.model.entity import EntityUid
 from gateway.model.records import Peer
-from gateway.policy import organisation, sandbox
+from gateway.policy import organisation
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import CLOSED, Engines
@@ -152,36 +152,6 @@ def test_what_an_organisation_writes_is_not_held_for_each_action_before_one_is_a
 
 def test_a_policy_is_told_by_the_stored_one_it_comes_from() -> None:
     assert [organisation.stored_id(id_) for id_ in ("org/p/1", "peer/read/observer")] == ["p", None]
-
-
-# -- the sandbox
-
-
-def test_the_sandbox_finds_what_is_wrong_and_lets_pass_what_is_not() -> None:
-    sandbox.check(shipped().schema_text, {"p": PERMIT_ALL})
-    with pytest.raises(PolicyError) as refused:
-        sandbox.check(shipped().schema_text, {"p": "\n" + PERMIT_ALL + "permit"})
-    assert [(found.file, found.line) for found in refused.value.findings] == [("org/p", 2)]
-
-
-def test_a_text_that_ends_the_process_that_reads_it_harms_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "COMMAND", ("-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"))
-    with pytest.raises(PolicyError, match="the process that read it has died of it"):
-        sandbox.check(shipped().schema_text, {"p": PERMIT_ALL})
-
-
-def test_a_text_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "COMMAND", ("-c", "import time; time.sleep(600)"))
-    monkeypatch.setattr(sandbox, "SECONDS", 1)
-    with pytest.raises(PolicyError, match="it takes longer than 1 s to read"):
-        sandbox.check(shipped().schema_text, {"p": PERMIT_ALL})
-
-
-def test_the_sandbox_has_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PEERGATE_KEY", "canary")
-    code = "import os, sys; print('[]'); sys.exit('PEERGATE_KEY' in os.environ)"
-    monkeypatch.setattr(sandbox, "COMMAND", ("-c", code))
-    sandbox.check(shipped().schema_text, {"p": PERMIT_ALL})
 
 
 # -- shadows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import signal
 import socket
@@ -14,6 +15,7 @@ import httpx2
 import pytest
 
 from gateway.config import Settings
+from gateway.web import server as server_module
 from gateway.web.protocol import HEAD_BYTES
 from gateway.web.server import ServeError, address, listen
 from gateway.wiring import create_data, open_services, set_up_org
@@ -221,6 +223,31 @@ def test_two_requests_in_one_piece_are_answered_in_order(server: Process) -> Non
     two = b"GET /none HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Request-Id: two\r\n\r\n"
     received = server.raw(one + two)
     assert received.index(b"x-request-id: one") < received.index(b"x-request-id: two")
+
+
+def test_hangups_during_a_reload_ask_for_one_more_and_one_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    reloads: list[object] = []
+
+    async def run() -> None:
+        asked = asyncio.Event()
+
+        async def reload(services: object) -> None:
+            reloads.append(services)
+            for _ in range(5 if len(reloads) < 3 else 0):
+                asked.set()
+                await asyncio.sleep(0)
+            if len(reloads) == 2:
+                raise ValueError
+
+        monkeypatch.setattr(server_module, "reload", reload)
+        task = asyncio.create_task(server_module._reload_when(asked, "services"))  # type: ignore[arg-type]
+        asked.set()
+        for _ in range(50):
+            await asyncio.sleep(0)
+        task.cancel()
+
+    asyncio.run(run())
+    assert reloads == ["services"] * 3
 
 
 def test_an_address_that_is_taken_or_none_is_refused_with_a_sentence() -> None:
