@@ -170,12 +170,16 @@ def test_a_text_is_tried_behind_the_guardrails_and_kept_nowhere(gateway: Gateway
     assert gateway.member.get("/v1/audit/events").status_code == 200
     own = '@id("no") forbid (principal, action == Action::"audit.list_own", resource);'
     text = f'@id("all") permit (principal, action, resource); {own}'
+    before = gateway.services.access.engines.base.bundle.hash
     report = done(gateway.security.post(PATH, {"cedar_text": text}), 200)
     found = [(flip["change"], flip["action"], flip["now"]) for flip in report["flips"]]
     assert found == [("loses", "audit.list_own", ["org/candidate/no"])]
     assert (report["gains"], report["loses"], report["opens"], report["lines"]) == (0, 1, False, 1)
     assert done(gateway.security.post(PATH, {"policy_text": text, "since": "2030-01-01T00:00:00Z"}), 200)["decided"] == 0
-    assert "all" not in gateway.services.access.engine.bundle.policies
+    engines = gateway.services.access.engines
+    org_id = gateway.services.state.humans[gateway.security.id].org_id
+    assert engines.of(org_id).bundle.hash == engines.base.bundle.hash == before
+    assert engines.shadow_of(org_id) is None
 
 
 def test_only_the_newest_are_decided_again_when_a_limit_says_so(gateway: Gateway) -> None:
