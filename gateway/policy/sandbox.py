@@ -13,14 +13,12 @@ from gateway.policy import child
 from gateway.policy.bundle import Bundle
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.organisation import MAX_BYTES, extend
-from gateway.policy.text import split
 
 #: Of a processor. What a text may take must not depend on how busy the machine is.
 SECONDS = 10
 #: Until a process that gets no processor is given up.
 WAIT_SECONDS = 60
 MEMORY_BYTES = 1024 * 1024 * 1024
-MAX_POLICIES = 200
 #: What is told of one text.
 FINDINGS = 50
 #: Processes at once, and texts that wait for one; whoever calls `check` keeps to it.
@@ -53,9 +51,6 @@ def main() -> None:
 
 def read(schema: str, texts: Mapping[str, str]) -> None:
     """Raises `PolicyError` for texts, by id, that are not policies under a schema, or too many of them."""
-    for text_id, text in texts.items():
-        if len(split(text)) > MAX_POLICIES:
-            raise PolicyError([Finding(f"org/{text_id}", 0, "", f"more than {MAX_POLICIES} policies in a text")])
     extend(Bundle.from_text(schema, {"nothing.cedar": NOTHING}, house_rules=False), texts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.policy import sandbox
+from gateway.policy import organisation, sandbox
 from gateway.policy.finding import PolicyError
 from tests.world import shipped
 
@@ -72,8 +72,8 @@ def test_the_time_that_a_text_waits_for_a_processor_is_not_its_own(monkeypatch: 
 
 
 def test_a_text_holds_so_many_policies_and_no_more() -> None:
-    sandbox.check(shipped().schema_text, {"p": FORBID * sandbox.MAX_POLICIES})
-    assert refused(FORBID * (sandbox.MAX_POLICIES + 1)) == "org/p:0: more than 200 policies in a text"
+    sandbox.check(shipped().schema_text, {"p": FORBID * organisation.MAX_POLICIES_A_TEXT})
+    assert refused(FORBID * (organisation.MAX_POLICIES_A_TEXT + 1)) == "org/p:0: more than 200 policies"
 
 
 def test_the_first_findings_are_told_of_a_text_with_more() -> None:
