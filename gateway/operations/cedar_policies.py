@@ -103,9 +103,10 @@ async def write_version(call: Call) -> Reply:
 
 async def promote_policy(call: Call) -> Reply:
     """Put what is in the shadow in force. Whatever is asked after the answer is decided by it."""
+    seen = call.body.integer("version", least=1, most=MOST_VERSIONS)
     grant = call.access.authorize(call.session, "policy.promote", _target(call))
     policy = grant.target
-    _expect(call, policy)
+    _expect(seen, policy)
     await confirm(call, "policy.update", totp="no")
     if not policy.in_shadow:
         raise Conflict("this version is in force already")
@@ -122,9 +123,10 @@ async def roll_back_policy(call: Call) -> Reply:
 
     Where that changes what is in force, it takes the right to promote the text that comes back, or else the one that goes.
     """
+    seen = call.body.integer("version", least=1, most=MOST_VERSIONS)
     grant = call.access.authorize(call.session, "policy.rollback", _target(call))
     policy = grant.target
-    _expect(call, policy)
+    _expect(seen, policy)
     await confirm(call, "policy.update", totp="no")
     if policy.current.previous is None:
         raise Conflict("this is the first version: there is none before it")
@@ -171,9 +173,9 @@ def _may_put_in_force(call: Call, policy: OrgPolicy, version: PolicyVersion | No
         call.access.authorize(call.session, "policy.promote", replace(policy, current=version))
 
 
-def _expect(call: Call, policy: OrgPolicy) -> None:
+def _expect(seen: int, policy: OrgPolicy) -> None:
     """Raises `Conflict` where a policy is not at the version that the caller has seen."""
-    if call.body.integer("version", least=1, most=MOST_VERSIONS) != policy.current.number:
+    if seen != policy.current.number:
         raise Conflict(f"`version` is not that of the policy, which is at version {policy.current.number}: read it first")
 
 
