@@ -94,7 +94,7 @@ def _fill_log(services: Services, decisions: int) -> None:
 
 def _rows(services: Services) -> Iterator[LogRow]:
     state, now = services.state, services.clock()
-    agents = [Caller("Agent", agent.id, agent.org_id, "bench") for agent in state.agents.values()]
+    agents = [Caller("Agent", agent.id, agent.org_id, "bench") for agent in list(state.agents.values())]
     peers = list(state.peers.values())
     number = 0
     while True:
