@@ -29,6 +29,16 @@ TOKEN_SECONDS_AGENT = 3_600
 TOKEN_SECONDS_RANGE = (120, 86_400)
 GUESSES_PER_MINUTE = 10
 
+#: Requests under way at once; one more is told to come back, before anything of it is read.
+CONCURRENT_REQUESTS = 512
+#: Connections at once; one more is told to come back and closed.
+CONNECTIONS = 4_096
+#: What may wait for the writer, and for the two readers; more is told to come back.
+WRITER_QUEUE = 4_096
+READER_QUEUE = 4_096
+#: Lines of the request log that may wait for whoever reads them; more are dropped and counted.
+LOG_LINES = 10_000
+
 MEMORY_TEXT_BYTES = 64 * 1024
 MEMORY_TAGS = 32
 TAG_CHARACTERS = 64

@@ -65,7 +65,7 @@ class Passwords:
 
     def _enter(self) -> None:
         if self._under_way >= THREADS + WAITING:
-            raise Unavailable("too many passwords are being checked right now; try again")
+            raise Unavailable("too many passwords are being checked right now; try again", cause="passwords")
         self._under_way += 1
 
 

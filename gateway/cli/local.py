@@ -24,7 +24,7 @@ from gateway.operations.sweeps import sweeps
 from gateway.web.app import create_app
 from gateway.web.server import serve
 
-SERVE_FLAGS = ("data", "host", "port", "policies", "audit", "rate_limit", "workers")
+SERVE_FLAGS = ("data", "host", "port", "policies", "audit", "rate_limit", "log", "workers")
 LONGEST_OVERLAP_HOURS = limits.TOKEN_SECONDS_RANGE[1] // 3_600  # no token lives longer
 
 
@@ -88,6 +88,7 @@ def _server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policies", metavar="DIR", help="decide by the policies in this directory instead of the shipped ones")
     parser.add_argument("--audit", choices=("durable", "relaxed"), help="durable: every decision is on disk before its answer")
     parser.add_argument("--rate-limit", dest="rate_limit", type=int, help="requests a minute and credential (6000); 0 is none")
+    parser.add_argument("--log", choices=("json", "text", "off"), help="a line a request on stderr (json, text on a terminal)")
     parser.add_argument("--workers", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--config", metavar="FILE", type=Path, help="a TOML file with settings")
 

@@ -207,6 +207,7 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("policy.create", "policy.promote"),
         fields=("name", "description", *TEXT, "mode"),
         body_bytes=limits.LARGE_BODY_BYTES,
+        unhurried=True,
     ),
     Operation(
         "policy.list",
@@ -234,6 +235,7 @@ OPERATIONS: tuple[Operation, ...] = (
         fields=("name", "description", *TEXT),
         strict=True,
         body_bytes=limits.LARGE_BODY_BYTES,
+        unhurried=True,
     ),
     Operation(
         "policy.delete",
@@ -242,6 +244,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Remove a policy with all its versions.",
         delete_policy,
         actions=("policy.delete", "policy.promote"),
+        unhurried=True,
     ),
     Operation(
         "policy.versions",
@@ -261,6 +264,7 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("policy.promote",),
         fields=("version",),
         strict=True,
+        unhurried=True,
     ),
     Operation(
         "policy.rollback",
@@ -271,5 +275,6 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("policy.rollback", "policy.promote"),
         fields=("version",),
         strict=True,
+        unhurried=True,
     ),
 )

@@ -34,7 +34,9 @@ class Operation:
     `fields` and `query` are the members it reads. With `strict`, any other member is refused; without, it is ignored,
     because published clients of this wire send extras. `repeated` are those of `query` that may be given several times: each
     is read as a list. `body_bytes` is how large a body may be. `unread` looks at nothing that is
-    sent but the credential, so that its answer depends on nothing else.
+    sent but the credential, so that its answer depends on nothing else. `scraped` takes the token of the metrics beside every
+    other credential. `vital` is answered also while too many requests are under way. `unhurried` work takes what it
+    takes: the deadline is not for it.
     """
 
     name: str
@@ -50,4 +52,7 @@ class Operation:
     unread: bool = False
     public: str | None = None
     knows_callers: bool = False
+    scraped: bool = False
+    vital: bool = False
+    unhurried: bool = False
     body_bytes: int = limits.BODY_BYTES

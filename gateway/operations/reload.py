@@ -122,13 +122,15 @@ def _prepare(services: Services) -> Ready:
         base = before.sibling(bundle)
         return Ready(base, engines.build_all(policies, services.clock(), on=base), len(results), before, policies)
     except PolicyError as refused:
-        return _keep(engines, refused)
+        return _keep(services, refused)
     except (ConfigError, CaseError, SliceError) as wrong:
-        return _keep(engines, PolicyError([Finding("", 0, "", str(wrong))]))
+        return _keep(services, PolicyError([Finding("", 0, "", str(wrong))]))
 
 
-def _keep(engines: Engines, refused: PolicyError) -> Ready:
+def _keep(services: Services, refused: PolicyError) -> Ready:
     """Leave the last good policies in force, and say so."""
+    engines = services.access.engines
+    engines.failed_at = services.clock()
     engines.failure = str(refused.findings[0]) if refused.findings else "nothing was found"
     _log.error("the policies were not loaded again, and those before decide on: %s", refused)
     raise refused
@@ -170,5 +172,6 @@ OPERATIONS: tuple[Operation, ...] = (
         reload_now,
         actions=("admin.reload",),
         strict=True,
+        unhurried=True,
     ),
 )

@@ -134,5 +134,6 @@ OPERATIONS: tuple[Operation, ...] = (
         fields=("cedar_text", "policy_text", "since", "limit"),
         strict=True,
         body_bytes=limits.LARGE_BODY_BYTES,
+        unhurried=True,
     ),
 )

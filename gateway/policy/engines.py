@@ -39,12 +39,13 @@ class Engines:
     """What decides for whom. Engines are built aside and put in place by one assignment, in which all change together.
 
     They share the schema and the salt, so a slice serves any of them. `failure` says why the last attempt to load the
-    policies of the product again came to nothing; None when it did not.
+    policies of the product again came to nothing, and `failed_at` when that was; None when it did not.
 
     INVARIANT: only the store's writer puts engines in place, right after the commit of what they are made of.
     """
 
     failure: str | None = None
+    failed_at: datetime | None = None
 
     def __init__(self, base: PolicyEngine, *, loaded_at: datetime | None = None) -> None:
         self._standing = Standing(Own(base), loaded_at)
@@ -107,7 +108,7 @@ class Engines:
     def replace(self, base: PolicyEngine, own: Mapping[str, Own], now: datetime) -> None:
         """Let everybody be decided by a new base and by what was built on it."""
         self._standing = Standing(Own(base), now, own)
-        self.failure = None
+        self.failure = self.failed_at = None
 
     def bundles(self) -> list[Bundle]:
         """Returns what organisations are decided by, and asked beside."""

@@ -5,38 +5,41 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import perf_counter
 
 from starlette.types import Message, Receive, Scope, Send
 
+from gateway import limits
 from gateway.errors import GatewayError, NotFound, Unavailable
 from gateway.model.ids import new_id
 from gateway.operations.call import Services
-from gateway.operations.health import HEALTH
+from gateway.operations.health import HEALTH, LIVE, READY
+from gateway.operations.metrics import METRICS
 from gateway.operations.operation import Operation
+from gateway.spans import span
 from gateway.web import arp
 from gateway.web.answer import Answer, answer, send_answer
 from gateway.web.endpoint import respond
+from gateway.web.exchange import Exchange
 from gateway.web.problems import Broken, WrongMethod, problem
 from gateway.web.request import Gone
 from gateway.web.routing import Route, Router, raw_path
 
 #: The operations that are about the process and not about what it holds; every other comes from the table.
-OWN: tuple[Operation, ...] = (HEALTH,)
-#: Requests under way at once; one more is told to come back, before anything of it is read.
-CONCURRENT_REQUESTS = 512
+OWN: tuple[Operation, ...] = (HEALTH, LIVE, READY, METRICS)
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _log = logging.getLogger("gateway.web")
 
 
 class Application:
-    """An ASGI application. `routes` is everything it answers."""
+    """An ASGI application. `routes` is everything it answers; `told` is called with every exchange, its status and seconds."""
 
     def __init__(self, services: Services, operations: Sequence[Operation]) -> None:
         self.services = services
+        self.told: Callable[[Exchange, int, float], None] | None = None
         self._router = Router((*OWN, *operations))
-        self._under_way = 0
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -54,30 +57,41 @@ class Application:
                 await send({"type": "websocket.close", "code": 1000})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request_id = _request_id(scope)
+        exchange, traffic = Exchange(_request_id(scope), perf_counter()), self.services.traffic
         reading = _Reading(receive)
-        self._under_way += 1
+        traffic.under_way += 1
         try:
-            made = await self._answer(request_id, scope, reading)
+            with span("request") as traced:
+                made = await self._answer(exchange, scope, reading)
+                traced.set("operation", exchange.operation)
+                traced.set("status", made.status)
         except Gone:
             return
         finally:
-            self._under_way -= 1
-        await send_answer(send, made, request_id.encode("ascii"), close=not reading.done and _has_body(scope))
+            traffic.under_way -= 1
+        await send_answer(send, made, exchange.request_id.encode("ascii"), close=not reading.done and _has_body(scope))
+        seconds = perf_counter() - exchange.began
+        traffic.count(exchange.operation, made.status, seconds)
+        if self.told is not None:
+            self.told(exchange, made.status, seconds)
 
-    async def _answer(self, request_id: str, scope: Scope, receive: Receive) -> Answer:
+    async def _answer(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
+        traffic = self.services.traffic
         try:
-            if self._under_way > CONCURRENT_REQUESTS:
-                raise Unavailable("too many requests are under way; try again")
             route, parameters = self._route(scope)
-            reply = await respond(self.services, route, parameters, request_id, scope, receive)
+            exchange.operation = route.operation.name
+            if traffic.under_way > limits.CONCURRENT_REQUESTS and not route.operation.vital:
+                raise Unavailable("too many requests are under way; try again", cause="requests")
+            reply = await respond(self.services, route, parameters, exchange, scope, receive)
             return answer(reply.status, reply.body, reply.headers, reply.text)
         except GatewayError as refused:
+            traffic.refuse(refused)
             return _refusal(scope, refused)
         except Gone:
             raise
         except Exception as fault:  # the last place where a fault of ours can become an answer instead of a broken connection
-            report_fault(request_id, fault)
+            traffic.faults += 1
+            report_fault(exchange.request_id, fault)
             return _refusal(scope, Broken())
 
     def _route(self, scope: Scope) -> tuple[Route, tuple[str, ...]]:

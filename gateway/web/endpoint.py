@@ -6,12 +6,15 @@ from datetime import datetime
 
 from starlette.types import Receive, Scope
 
-from gateway.model.caller import ANONYMOUS, Caller
+from gateway.errors import Unauthenticated
+from gateway.model.caller import ANONYMOUS, SCRAPER, Caller
 from gateway.model.grant import Session
 from gateway.operations.call import Call, Services
 from gateway.operations.dispatch import dispatch
 from gateway.operations.fields import Fields
 from gateway.operations.operation import Operation, Reply
+from gateway.spans import span
+from gateway.web.exchange import Exchange
 from gateway.web.json_body import parse_object
 from gateway.web.request import Headers, bearer, check_content_type, query_members, read_body
 from gateway.web.routing import Route
@@ -22,7 +25,7 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 async def respond(
-    services: Services, route: Route, parameters: tuple[str, ...], request_id: str, scope: Scope, receive: Receive
+    services: Services, route: Route, parameters: tuple[str, ...], exchange: Exchange, scope: Scope, receive: Receive
 ) -> Reply:
     """Answer a request for a route.
 
@@ -36,22 +39,22 @@ async def respond(
     """
     operation = route.operation
     headers = Headers(scope["headers"])
-    named = operation.public is None or (operation.knows_callers and "authorization" in headers)
-    shown = bearer(headers) if named else None
     now, version = services.clock(), services.state.version
-    caller = _caller(services, shown, now)
-    if shown is not None:
-        services.authenticator.limiter.take(caller.credential_id, now)
+    client = scope.get("client")
+    source = client[0] if client else None
+    with span("authenticate"):
+        caller, shown = _caller(services, operation, headers, source, now)
     query = _NO_BODY if operation.unread else _query(operation, scope["query_string"])
     body = _NO_BODY
     if (operation.method in _WITH_BODY or operation.fields) and not operation.unread:
         body = await _body(operation, headers, receive)
         now, version = services.clock(), services.state.version
-        caller = _caller(services, shown, now)
-    client = scope.get("client")
+        if shown is not None:
+            caller = services.authenticator.authenticate(shown, now)
+    session = exchange.session = Session(caller, exchange.request_id, now, source, shown, version)
     call = Call(
         services=services,
-        session=Session(caller, request_id, now, client[0] if client else None, shown, version),
+        session=session,
         path=dict(zip(route.parameters, parameters, strict=True)),
         query=query,
         body=body,
@@ -60,8 +63,24 @@ async def respond(
     return await dispatch(operation, call)
 
 
-def _caller(services: Services, shown: str | None, now: datetime) -> Caller:
-    return ANONYMOUS if shown is None else services.authenticator.authenticate(shown, now)
+def _caller(
+    services: Services, operation: Operation, headers: Headers, source: str | None, now: datetime
+) -> tuple[Caller, str | None]:
+    """Who calls, counted by what they showed, and the credential to look at again later; by address who shows none that is
+    good. The token of the metrics stands as long as the process does."""
+    authenticator = services.authenticator
+    if operation.public is not None and not (operation.knows_callers and "authorization" in headers):
+        authenticator.count_stranger(source, operation.name, now)
+        return ANONYMOUS, None
+    try:
+        shown = bearer(headers)
+        scraper = authenticator.scraper(shown) if operation.scraped else None
+        caller = scraper or authenticator.authenticate(shown, now)
+    except Unauthenticated:
+        authenticator.count_stranger(source, "", now)
+        raise
+    authenticator.limiter.take(caller.credential_id, now)
+    return caller, None if caller is SCRAPER else shown
 
 
 def _query(operation: Operation, query: bytes) -> Fields:

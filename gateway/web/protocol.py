@@ -7,12 +7,21 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from gateway import limits
+
 #: Request line and headers together, and the trailers behind a body with them.
 HEAD_BYTES = 64 * 1024
 #: From a connection's opening, or a request's first byte, to the end of its headers.
 HEAD_SECONDS = 15.0
 #: How long the rest of a body may arrive, unread, behind an answer: closed at once, many clients would never see that.
 LINGER_SECONDS = 2.0
+
+
+#: To whoever is one connection too many.
+CROWDED = (
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncache-control: no-store\r\n"
+    b"content-length: 0\r\nconnection: close\r\n\r\n"
+)
 
 
 class HeadTooLarge(Exception):
@@ -31,9 +40,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._lingers = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the class above has it
-        """Time the first head from here."""
+        """Time the first head from here; one connection too many is told to come back, and closed."""
         self._head_since = self.loop.time()
         super().connection_made(transport)
+        if len(self.connections) > limits.CONNECTIONS:
+            self.transport.write(CROWDED)
+            self.linger()
 
     def on_message_begin(self) -> None:
         """Time and count a head from its first byte."""

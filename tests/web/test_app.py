@@ -15,6 +15,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import Message
 
+from gateway import limits
 from gateway.authn.authenticator import Authenticator
 from gateway.errors import Conflict, NotFound
 from gateway.operations.call import Call, Services
@@ -22,7 +23,6 @@ from gateway.operations.fields import stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.operations.registry import OPERATIONS as PRODUCT
 from gateway.store.db import Database
-from gateway.web import app as app_module
 from gateway.web.app import create_app
 from tests.builders import Client, Gateway, done
 
@@ -209,7 +209,7 @@ def test_an_answer_that_leaves_before_the_body_was_read_is_the_last_of_its_conne
     assert asked("GET", "/t/conflicting", key) == (409, "close")
     assert asked("GET", "/t/conflicting", key, b"") == (409, None)
     assert asked("POST", "/t/mirror", {"Content-Type": "application/json", **key}, b"{") == (400, None)
-    monkeypatch.setattr(app_module, "CONCURRENT_REQUESTS", 0)
+    monkeypatch.setattr(limits, "CONCURRENT_REQUESTS", 0)
     assert asked("POST", "/t/mirror", key) == (503, "close")
 
 
@@ -300,7 +300,7 @@ def test_a_credential_over_its_rate_is_told_when_to_come_back_and_others_are_not
 
 
 def test_one_request_too_many_at_once_is_told_to_come_back(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_module, "CONCURRENT_REQUESTS", 0)
+    monkeypatch.setattr(limits, "CONCURRENT_REQUESTS", 0)
     made = over(gateway).get("/t/public")
     assert (made.status_code, made.headers["retry-after"]) == (503, "1")
 
