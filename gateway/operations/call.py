@@ -19,6 +19,7 @@ from gateway.model.ids import REMOTE_ID
 from gateway.model.memory import RemoteConnection
 from gateway.model.records import Agent, Org, Peer, PlatformConnection
 from gateway.operations.contexts import ContextCache
+from gateway.operations.deadline import Deadline
 from gateway.operations.fields import Fields, is_id
 from gateway.operations.meter import Meter
 from gateway.operations.traffic import Traffic
@@ -66,7 +67,7 @@ class Services:
 
 @dataclass(slots=True)
 class Call:
-    """The input of one operation and its session; `limit` is its deadline, where it has one."""
+    """The input of one operation and its session; `deadline` is the end of its time, where it has one."""
 
     services: Services
     session: Session
@@ -74,7 +75,7 @@ class Call:
     query: Fields
     body: Fields
     headers: Mapping[str, str]
-    limit: asyncio.Timeout | None = None
+    deadline: Deadline | None = None
 
     @property
     def access(self) -> Access:
@@ -125,7 +126,7 @@ class Call:
     @property
     def late(self) -> bool:
         """Whether the deadline has come, after which nothing is changed or answered any more. Safe on any thread."""
-        return self.limit is not None and self.limit.expired()
+        return self.deadline is not None and self.deadline.passed
 
     def stands(self) -> bool:
         """Whether the caller is still who was authenticated, and every decision what was decided. Safe on any thread."""

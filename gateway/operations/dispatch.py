@@ -11,6 +11,7 @@ from gateway.model.decision import DenyKind
 from gateway.model.evidence import LogRow
 from gateway.model.ids import new_id
 from gateway.operations.call import Call
+from gateway.operations.deadline import Deadline
 from gateway.operations.operation import Operation, Reply
 from gateway.spans import span
 from gateway.store.faults import StoreBusy, StoreFailed
@@ -50,12 +51,14 @@ async def dispatch(operation: Operation, call: Call) -> Reply:
     try:
         if not seconds or operation.unhurried:
             return await _attempts(operation, call)
+        call.deadline = deadline = Deadline(seconds)
         try:
-            async with asyncio.timeout(seconds) as call.limit:
-                return await _attempts(operation, call)
-        except TimeoutError:
-            if not call.late:
+            return await _attempts(operation, call)
+        except asyncio.CancelledError:
+            if not deadline.caught():
                 raise
+        finally:
+            deadline.end()
         raise Late(seconds, await _record_late(call))
     except (StoreFailed, StoreBusy) as failure:
         raise Unavailable(NOT_RECORDED, cause="store") from failure

@@ -10,7 +10,7 @@ from gateway.operations.traffic import NO_OPERATION
 
 @dataclass(slots=True)
 class Exchange:
-    """Which request it is, when it began (of a clock that only runs forward), what it asks for, and who asks once that is known."""
+    """Which request it is, when it began on a clock that only runs forward, what it asks for, and its session once there is one."""
 
     request_id: str
     began: float

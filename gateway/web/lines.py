@@ -52,6 +52,7 @@ class Lines:
         self._write = write
         self._waiting: deque[str] = deque()
         self._closing = threading.Event()
+        self._turn = threading.Lock()
         self.dropped = 0
         self._thread = threading.Thread(target=self._serve, name="log-lines", daemon=True)
         self._thread.start()
@@ -63,6 +64,17 @@ class Lines:
         else:
             self._waiting.append(line)
 
+    def flush(self) -> None:
+        """Write what waits now."""
+        with self._turn:
+            taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            if not taken:
+                return
+            try:
+                self._write("".join(f"{line}\n" for line in taken).encode("utf-8", "backslashreplace"))
+            except OSError:  # nobody reads it any more, which is no reason to stop serving
+                self.dropped += len(taken)
+
     def close(self) -> None:
         """Write what waits, and end the thread."""
         self._closing.set()
@@ -70,17 +82,8 @@ class Lines:
 
     def _serve(self) -> None:
         while not self._closing.wait(FLUSH_SECONDS):
-            self._flush()
-        self._flush()
-
-    def _flush(self) -> None:
-        taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        if not taken:
-            return
-        try:
-            self._write("".join(f"{line}\n" for line in taken).encode("utf-8", "backslashreplace"))
-        except OSError:  # nobody reads it any more, which is no reason to stop serving
-            self.dropped += len(taken)
+            self.flush()
+        self.flush()
 
 
 def to_descriptor(descriptor: int) -> Write:

@@ -34,7 +34,7 @@ def test_an_unknown_variable_is_refused(
     monkeypatch.setenv("PEERGATE_FOO", "1")
     refused = command(*words.split(), "--data", installed.data)
     assert (refused.code, refused.out) == (2, "")
-    assert refused.err.startswith("peergate: unknown setting `foo` in the environment; known are audit, data, ")
+    assert refused.err.startswith("peergate: unknown setting `foo` in the environment; known are address_limit, audit, data, ")
 
 
 @pytest.mark.parametrize(

@@ -299,6 +299,19 @@ def test_a_credential_over_its_rate_is_told_when_to_come_back_and_others_are_not
     assert owner.http.delete("/t/nothing").status_code == 401
 
 
+def test_whoever_shows_no_good_credential_is_counted_by_address_and_a_good_one_never_is(gateway: Gateway) -> None:
+    signer = gateway.services.authenticator.signer
+    limited = Authenticator(signer, gateway.services.state, rate_limit=0, address_limit=2)
+    owner = over(gateway, replace(gateway.services, authenticator=limited))
+    wrong = [{}, {"Authorization": "Bearer nonsense"}, {"Authorization": "Basic x"}]
+    answers = [owner.http.delete("/t/nothing", headers=headers) for headers in wrong]
+    assert [made.status_code for made in answers] == [401, 401, 429]
+    assert (answers[2].headers["retry-after"], answers[2].json()["title"]) == ("30", "too many requests")
+    assert [owner.http.get("/t/public").status_code for _ in range(3)] == [200, 200, 429]
+    assert [owner.http.get("/health/live").status_code for _ in range(3)] == [200, 200, 429]
+    assert [owner.delete("/t/nothing").status_code for _ in range(5)] == [204] * 5
+
+
 def test_one_request_too_many_at_once_is_told_to_come_back(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CONCURRENT_REQUESTS", 0)
     made = over(gateway).get("/t/public")

@@ -9,6 +9,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from gateway import limits
 from gateway.web import protocol
 from gateway.web.protocol import HEAD_BYTES, HEAD_SECONDS, BoundedProtocol
 
@@ -129,3 +130,17 @@ def test_an_answer_to_a_whole_request_ends_its_connection_at_once() -> None:
         assert connection.transport.is_closing()
 
     asyncio.run(with_connection(talk, refusing))
+
+
+def test_one_connection_too_many_is_told_to_come_back_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        monkeypatch.setattr(limits, "CONNECTIONS", 1)
+        late_reader, late_writer = await asyncio.open_connection(*connection.transport.get_extra_info("sockname"))
+        late_writer.write(REQUEST)
+        head = await late_reader.read()
+        assert (head.startswith(b"HTTP/1.1 503 "), b"retry-after: 1\r\n" in head) == (True, True)
+        late_writer.close()
+        writer.write(REQUEST)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+
+    asyncio.run(with_connection(talk))
