@@ -7,7 +7,7 @@ from typing import Literal
 
 #: What a limit in time is counted by, and what a request was given up for. These are the only labels, for ever.
 LimitedBy = Literal["credential", "address", "guesses", "grant"]
-ShedFor = Literal["requests", "passwords", "store", "deadline", "stale", "other"]
+ShedFor = Literal["requests", "queue", "passwords", "store", "deadline", "stale", "other"]
 
 
 class GatewayError(Exception):

@@ -17,12 +17,14 @@ from gateway.operations.call import Services
 from gateway.operations.health import HEALTH, LIVE, READY
 from gateway.operations.metrics import METRICS
 from gateway.operations.operation import Operation
+from gateway.operations.traffic import Traffic
 from gateway.spans import span
 from gateway.web import arp
 from gateway.web.answer import Answer, answer, send_answer
 from gateway.web.endpoint import respond
 from gateway.web.exchange import Exchange
 from gateway.web.problems import Broken, WrongMethod, problem
+from gateway.web.protocol import QUEUED
 from gateway.web.request import Gone
 from gateway.web.routing import Route, Router, raw_path
 
@@ -57,7 +59,8 @@ class Application:
                 await send({"type": "websocket.close", "code": 1000})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange, traffic = Exchange(_request_id(scope), perf_counter()), self.services.traffic
+        began, traffic = perf_counter(), self.services.traffic
+        exchange = Exchange(_request_id(scope), scope.get(QUEUED, began), began)
         reading = _Reading(receive)
         traffic.under_way += 1
         try:
@@ -70,7 +73,7 @@ class Application:
         finally:
             traffic.under_way -= 1
         await send_answer(send, made, exchange.request_id.encode("ascii"), close=not reading.done and _has_body(scope))
-        seconds = perf_counter() - exchange.began
+        seconds = perf_counter() - exchange.queued
         traffic.count(exchange.operation, made.status, seconds)
         if self.told is not None:
             self.told(exchange, made.status, seconds)
@@ -80,8 +83,8 @@ class Application:
         try:
             route, parameters = self._route(scope)
             exchange.operation = route.operation.name
-            if traffic.under_way > limits.CONCURRENT_REQUESTS and not route.operation.vital:
-                raise Unavailable("too many requests are under way; try again", cause="requests")
+            if not route.operation.vital:
+                _admit(traffic, exchange)
             reply = await respond(self.services, route, parameters, exchange, scope, receive)
             return answer(reply.status, reply.body, reply.headers, reply.text)
         except GatewayError as refused:
@@ -118,6 +121,14 @@ def report_fault(request_id: str, fault: Exception) -> None:
     """One record in the server's own log: where it happened and what kind it is, without a message, which may hold content."""
     frames = "".join(traceback.format_tb(fault.__traceback__))
     _log.error("request %s failed with %s\n%s", request_id, type(fault).__name__, frames)
+
+
+def _admit(traffic: Traffic, exchange: Exchange) -> None:
+    """Tell a request to come back that would be one too many, or that whoever sent it has most likely given up."""
+    if traffic.under_way > limits.CONCURRENT_REQUESTS:
+        raise Unavailable("too many requests are under way; try again", cause="requests")
+    if exchange.began - exchange.queued > limits.TURN_SECONDS:
+        raise Unavailable("too many requests came before this one; try again", cause="queue")
 
 
 def _refusal(scope: Scope, error: GatewayError) -> Answer:

@@ -10,9 +10,13 @@ from gateway.operations.traffic import NO_OPERATION
 
 @dataclass(slots=True)
 class Exchange:
-    """Which request it is, when it began on a clock that only runs forward, what it asks for, and its session once there is one."""
+    """Which request it is, what it asks for, and its session, once known.
+
+    `queued` is when it began to wait for its turn and `began` when it had it, on a clock that only runs forward.
+    """
 
     request_id: str
+    queued: float
     began: float
     operation: str = NO_OPERATION
     session: Session | None = None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from time import perf_counter
+from typing import Any, cast
 
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gateway import limits
@@ -17,6 +19,8 @@ HEAD_SECONDS = 15.0
 LINGER_SECONDS = 2.0
 
 
+#: In the scope of a request: when it began to wait for its turn. On a server with too much to do most of a wait is there.
+QUEUED = "peergate.queued"
 #: To whoever is one connection too many.
 CROWDED = (
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncache-control: no-store\r\n"
@@ -72,6 +76,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self.cycle is not before:
             self.cycle.transport = _Ending(self, self.cycle)  # type: ignore[assignment]  # the part of one that a cycle uses
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        cast(dict[str, Any], cycle.scope)[QUEUED] = perf_counter()
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""

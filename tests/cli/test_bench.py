@@ -46,10 +46,11 @@ FIGURES = {
         "policies-replay",
         "policies-shadow",
     ],
+    "overload": ["overload-memory", "overload-statuses", "overload-recovery"],
     "kill": ["kill"],
 }
 MEMBERS = {"name", "what", "unit", "value", "must", "aim", "ratio", "met", "aim_met", "measured"}
-WITHOUT_RATIO = {"kill", "memory-hidden", "memory-insert", "policies-reload-failed", "policies-replay"}
+WITHOUT_RATIO = {"kill", "overload-statuses", "memory-hidden", "memory-insert", "policies-reload-failed", "policies-replay"}
 
 
 def run(*arguments: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.operations.registry import OPERATIONS as PRODUCT
 from gateway.store.db import Database
 from gateway.web.app import create_app
+from gateway.web.protocol import QUEUED
 from tests.builders import Client, Gateway, done
 
 WORDS = "what a person wrote"
@@ -316,6 +318,19 @@ def test_one_request_too_many_at_once_is_told_to_come_back(gateway: Gateway, mon
     monkeypatch.setattr(limits, "CONCURRENT_REQUESTS", 0)
     made = over(gateway).get("/t/public")
     assert (made.status_code, made.headers["retry-after"]) == (503, "1")
+
+
+def test_a_request_that_waited_long_for_its_turn_is_told_to_come_back(gateway: Gateway) -> None:
+    app = create_app(gateway.services, OPERATIONS)
+    waited = [limits.TURN_SECONDS + 1, 0.0]
+
+    async def behind(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, QUEUED: perf_counter() - waited.pop(0)}, receive, send)
+
+    http = TestClient(behind)
+    shed, answered = http.get("/t/public"), http.get("/t/public")
+    assert (shed.status_code, shed.headers["retry-after"], answered.status_code) == (503, "1", 200)
+    assert shed.json()["detail"] == "too many requests came before this one; try again"
 
 
 def test_the_application_takes_part_in_a_lifespan_and_takes_no_websocket(gateway: Gateway) -> None:

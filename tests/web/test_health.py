@@ -123,9 +123,11 @@ def test_a_process_that_was_told_to_stop_is_live_and_not_ready(gateway: Gateway)
 
 
 def test_a_process_with_too_much_to_do_is_live_and_not_ready(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "CONCURRENT_REQUESTS", 0)
-    assert asked(gateway, "/health/live")[0] == 200
-    assert asked(gateway, "/health/ready")[0] == 503
+    for limit in ("CONCURRENT_REQUESTS", "TURN_SECONDS"):
+        with monkeypatch.context() as lowered:
+            lowered.setattr(limits, limit, -1)
+            assert asked(gateway, "/health/live")[0] == 200
+            assert asked(gateway, "/health/ready")[0] == 503
 
 
 def asked(gateway: Gateway, path: str) -> tuple[int, Any]:
