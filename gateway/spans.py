@@ -14,7 +14,7 @@ NAMES = ("request", "authenticate", "entities", "decide", "store", "log")
 class Span(Protocol):
     """A part of a request. INVARIANT: what is set are names of ours: never content, an id of anybody, or a credential."""
 
-    def set(self, name: str, value: str | int | bool) -> None: ...
+    def set(self, **attributes: str | int) -> None: ...
 
 
 class _Nothing:
@@ -27,7 +27,7 @@ class _Nothing:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
-    def set(self, name: str, value: str | int | bool) -> None: ...
+    def set(self, **attributes: str | int) -> None: ...
 
 
 _NOTHING = _Nothing()

@@ -17,12 +17,12 @@ class Kept:
 
     def __exit__(self, *ended: object) -> None: ...
 
-    def set(self, name: str, value: object) -> None: ...
+    def set(self, **attributes: object) -> None: ...
 
 
 def test_without_a_tracer_every_span_is_the_same_nothing() -> None:
     with spans.span("decide") as one, spans.span("store") as other:
-        one.set("decision", "allow")
+        one.set(decision="allow")
         assert one is other
 
 

@@ -226,11 +226,9 @@ class Questions:
             slice_bodies={} if query.resource.type == "Memory" and not verdict.allowed else _bodies(question.slices),
         )
         session.decided = True
-        told = row.deny_kind or ""
-        self.decided[query.action, row.outcome or "", told] += 1
-        made.set("action", query.action)
-        made.set("decision", row.outcome or "")
-        made.set("deny_kind", told)
+        outcome, told = "allow" if verdict.allowed else "deny", row.deny_kind or ""
+        self.decided[query.action, outcome, told] += 1
+        made.set(action=query.action, decision=outcome, deny_kind=told)
         if verdict.allowed:
             kept = self._compiler.current(target) is target
             session.bases.append(

@@ -66,8 +66,7 @@ class Application:
         try:
             with span("request") as traced:
                 made = await self._answer(exchange, scope, reading)
-                traced.set("operation", exchange.operation)
-                traced.set("status", made.status)
+                traced.set(operation=exchange.operation, status=made.status)
         except Gone:
             return
         finally:

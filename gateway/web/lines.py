@@ -12,6 +12,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 from gateway import limits
 from gateway.config import Settings
@@ -19,7 +20,7 @@ from gateway.operations.traffic import Traffic
 from gateway.web.exchange import Exchange
 
 #: How long a line may wait, so that many are written at once and no request waits for whoever reads them.
-FLUSH_SECONDS = 0.05
+FLUSH_SECONDS = 0.25
 #: How long the end of the process waits for a reader that takes nothing.
 CLOSE_SECONDS = 1.0
 #: Decisions that a line names; a page of rows may have more.
@@ -138,7 +139,13 @@ class Handler(logging.Handler):
 def now() -> str:
     """The time as lines have it: RFC 3339 in UTC with milliseconds."""
     at = time.time()
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(at))}.{int(at % 1 * 1000):03d}Z"
+    second = int(at)
+    return f"{_second(second)}.{int((at - second) * 1000):03d}Z"
+
+
+@lru_cache(maxsize=4)
+def _second(at: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
 
 
 def _quoted(joined: str) -> str:

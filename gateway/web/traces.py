@@ -69,8 +69,8 @@ class _Traced:
             self._span.set_attribute("error.type", kind.__name__)
         self._around.__exit__(None, None, None)
 
-    def set(self, name: str, value: str | int | bool) -> None:
-        self._span.set_attribute(f"peergate.{name}", value)
+    def set(self, **attributes: str | int) -> None:
+        self._span.set_attributes({f"peergate.{name}": value for name, value in attributes.items()})
 
 
 def _provider() -> TracerProvider:

@@ -206,5 +206,5 @@ def test_nothing_that_is_told_of_a_request_holds_what_was_sent_or_read(
 
 def test_a_secret_that_was_told_would_be_found(told: Told) -> None:
     with spans.span("request") as made:
-        made.set("operation", "canary-of-a-span")
+        made.set(operation="canary-of-a-span")
     assert "canary-of-a-span" in told.texts()["traces"]
