@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +14,8 @@ PREFIX = "PEERGATE_"
 CLIENT_VARIABLES = frozenset({"PEERGATE_URL", "PEERGATE_KEY", "PEERGATE_CONFIRM", "PEERGATE_CONFIG"})
 #: What is remembered goes to such an address whole.
 _PRIVATE_URL = re.compile(r"https://[^/\s@]+(/\S*)?|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/\S*)?")
+#: Too long to be guessed, and in the form that a bearer credential has.
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{32,256}")
 
 #: It is written into a header, between quotation marks.
 _PUBLIC_URL = re.compile(r"https://[!$-.0-;=A-Z_a-z~\[\]]+(/[!$-;=@-\[\]-~]*)?")
@@ -35,7 +37,10 @@ class Settings:
     """How one process runs.
 
     `audit` is `durable` (every decision is on disk before its answer) or `relaxed` (within 50 ms of it).
-    `rate_limit` is requests a minute and credential, 0 for none. `public_url` is the https address that discovery
+    `rate_limit` is requests a minute and credential, `address_limit` requests a minute and address of those who show no good
+    one, 0 for none. `deadline` is how many seconds an answer may take, 0 for no end. `log` is how a line a request is written;
+    None is `json` where the standard error is no terminal. `metrics_token` is good for reading the metrics, and for nothing
+    else. With `traces = otel` requests are traced as the variables `OTEL_*` say. `public_url` is the https address that discovery
     documents advertise. `embedding` is what makes vectors of texts: nothing (`off`), the model of the extra (`local`) or an
     OpenAI-compatible endpoint (`http`); None is `local` where the extra is installed. `embedding_url` is what `/embeddings`
     is added to, and the key for it is in a file, never in a setting. With `reload = watch`, policies that change on the disk
@@ -54,6 +59,11 @@ class Settings:
     reload: Literal["off", "watch", "shadow"] = "off"
     audit: Literal["durable", "relaxed"] = "durable"
     rate_limit: int = 6000
+    address_limit: int = 6000
+    deadline: int = 5
+    log: Literal["json", "text", "off"] | None = None
+    metrics_token: str | None = field(default=None, repr=False)
+    traces: Literal["off", "otel"] = "off"
     public_url: str | None = None
     workers: int = 1
     embedding: Literal["off", "local", "http"] | None = None
@@ -79,8 +89,15 @@ class Settings:
             raise ConfigError(f"`reload` must be off, watch or shadow, got `{self.reload}`")
         if not 0 <= self.port <= 65535:
             raise ConfigError(f"`port` must be from 0 to 65535, got `{self.port}`")
-        if self.rate_limit < 0:
-            raise ConfigError(f"`rate_limit` must be 0 or more, got `{self.rate_limit}`")
+        for name in ("rate_limit", "address_limit", "deadline"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"`{name}` must be 0 or more, got `{getattr(self, name)}`")
+        if self.log not in (None, "json", "text", "off"):
+            raise ConfigError(f"`log` must be json, text or off, got `{self.log}`")
+        if self.traces not in ("off", "otel"):
+            raise ConfigError(f"`traces` must be off or otel, got `{self.traces}`")
+        if self.metrics_token is not None and not _TOKEN.fullmatch(self.metrics_token):
+            raise ConfigError("`metrics_token` must be 32 to 256 letters, digits or any of -._~+/=; it is not shown here")
         if self.public_url is not None and not _PUBLIC_URL.fullmatch(self.public_url):
             raise ConfigError(f"`public_url` must be an https address, got `{self.public_url}`")
         if self.embedding not in (None, "off", "local", "http"):
@@ -134,7 +151,9 @@ def _check_oidc(given: Settings) -> None:
 
 
 _PATHS = frozenset({"data", "policies", "store", "embedding_key_file"})
-_NUMBERS = frozenset({"port", "rate_limit", "workers", "oidc_clock_skew"})
+_NUMBERS = frozenset({"port", "rate_limit", "address_limit", "deadline", "workers", "oidc_clock_skew"})
+#: Shown in no message, and no flag: every user of the machine sees command lines.
+SECRETS = frozenset({"metrics_token"})
 
 
 def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None = None) -> Settings:
@@ -162,7 +181,7 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | N
 
 
 def _known(given: Mapping[str, object], where: str) -> dict[str, object]:
-    names = {field.name for field in fields(Settings)}
+    names = {each.name for each in fields(Settings)}
     read: dict[str, object] = {}
     for name, value in given.items():
         if name not in names:
@@ -173,7 +192,7 @@ def _known(given: Mapping[str, object], where: str) -> dict[str, object]:
 
 def _text(name: str, value: object, where: str) -> object:
     if not value or not isinstance(value, str | Path):
-        raise ConfigError(f"`{name}` {where} must be a text that is not empty, got `{value}`")
+        raise ConfigError(f"`{name}` {where} must be a text that is not empty{'' if name in SECRETS else f', got `{value}`'}")
     return Path(value) if name in _PATHS else str(value)
 
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Literal
+
+#: What a limit in time is counted by, and what a request was given up for. These are the only labels, for ever.
+LimitedBy = Literal["credential", "address", "guesses", "grant"]
+ShedFor = Literal["requests", "queue", "passwords", "store", "deadline", "stale", "other"]
 
 
 class GatewayError(Exception):
@@ -90,25 +95,30 @@ class Conflict(GatewayError):
 
 
 class TooManyRequests(GatewayError):
-    """Over a rate limit; `retry_after` is in whole seconds."""
+    """Over a rate limit; `retry_after` is in whole seconds, `by` says which limit."""
 
     status = 429
     title = "too many requests"
 
-    def __init__(self, detail: str, *, retry_after: int) -> None:
+    def __init__(self, detail: str, *, retry_after: int, by: LimitedBy) -> None:
         super().__init__(detail)
         self.retry_after = retry_after
+        self.by = by
 
 
 class Unavailable(GatewayError):
-    """The gateway cannot answer now without breaking a promise, so it does not answer; `retry_after` in seconds."""
+    """The gateway cannot answer now without breaking a promise, so it does not answer; `retry_after` in seconds.
+
+    `cause` is what it is counted under.
+    """
 
     status = 503
     title = "unavailable"
 
-    def __init__(self, detail: str, *, retry_after: int = 1) -> None:
+    def __init__(self, detail: str, *, retry_after: int = 1, cause: ShedFor = "other") -> None:
         super().__init__(detail)
         self.retry_after = retry_after
+        self.cause = cause
 
 
 def echo(value: object) -> str:
@@ -132,4 +142,12 @@ class Stale(Unavailable):
     """What a decision rested on has changed before its answer or its change; the request is run again some times first."""
 
     def __init__(self) -> None:
-        super().__init__("what this was decided on keeps changing; try again")
+        super().__init__("what this was decided on keeps changing; try again", cause="stale")
+
+
+class Late(Unavailable):
+    """The deadline came before the answer; `decision_id` names what had been decided, if anything was."""
+
+    def __init__(self, seconds: int, decision_id: str | None) -> None:
+        super().__init__(f"there was no answer within {seconds} s; try again", cause="deadline")
+        self.decision_id = decision_id

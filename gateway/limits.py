@@ -32,6 +32,18 @@ TOKEN_SECONDS_AGENT = 3_600
 TOKEN_SECONDS_RANGE = (120, 86_400)
 GUESSES_PER_MINUTE = 10
 
+#: Requests under way at once; one more is told to come back, before anything of it is read.
+CONCURRENT_REQUESTS = 512
+#: A request that has waited for its turn this long is told to come back: whoever comes after it waits less for that.
+TURN_SECONDS = 1.0
+#: Connections at once; one more is told to come back and closed.
+CONNECTIONS = 4_096
+#: What may wait for the writer, and for the two readers; more is told to come back.
+WRITER_QUEUE = 4_096
+READER_QUEUE = 4_096
+#: Lines of the request log that may wait for whoever reads them; more are dropped and counted.
+LOG_LINES = 10_000
+
 MEMORY_TEXT_BYTES = 64 * 1024
 MEMORY_TAGS = 32
 TAG_CHARACTERS = 64

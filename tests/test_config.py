@@ -18,6 +18,11 @@ def test_only_a_data_directory_has_to_be_given() -> None:
         policies=None,
         audit="durable",
         rate_limit=6000,
+        address_limit=6000,
+        deadline=5,
+        log=None,
+        metrics_token=None,
+        traces="off",
         public_url=None,
         workers=1,
         embedding=None,
@@ -68,6 +73,11 @@ def test_every_setting_has_a_variable() -> None:
         "store": "s",
         "audit": "relaxed",
         "rate_limit": "5",
+        "address_limit": "7",
+        "deadline": "9",
+        "log": "text",
+        "metrics_token": "m" * 32,
+        "traces": "otel",
         "reload": "watch",
         "public_url": "https://gate.example",
         "workers": "1",
@@ -100,10 +110,10 @@ def test_variables_of_the_command_line_client_are_no_settings() -> None:
             {"prot": 1},
             {},
             "",
-            "unknown setting `prot` as a flag; known are audit, data, embedding, embedding_key_file, embedding_model, "
-            "embedding_url, host, oidc_agent_claim, oidc_algorithms, oidc_audience, oidc_clock_skew, oidc_email_claim, "
-            "oidc_issuer, oidc_jwks, oidc_org_claim, oidc_role_claim, policies, port, public_url, rate_limit, reload, store, "
-            "workers",
+            "unknown setting `prot` as a flag; known are address_limit, audit, data, deadline, embedding, embedding_key_file, "
+            "embedding_model, embedding_url, host, log, metrics_token, oidc_agent_claim, oidc_algorithms, oidc_audience, "
+            "oidc_clock_skew, oidc_email_claim, oidc_issuer, oidc_jwks, oidc_org_claim, oidc_role_claim, policies, port, "
+            "public_url, rate_limit, reload, store, traces, workers",
         ),
         ({}, {"PEERGATE_RATELIMIT": "1"}, "", "unknown setting `ratelimit` in the environment; known are "),
         ({}, {"PEERGATE_": "1"}, "", "unknown setting `` in the environment; known are "),
@@ -126,7 +136,10 @@ def test_an_unknown_setting_is_refused_wherever_it_comes_from(
     [
         *(("port", value) for value in ("", "x", " 80", "80 ", "8_0", "8.0", "\u0668\u0660", "0x50", "-1", "65536", "9" * 30)),
         *(("port", value) for value in (True, 80.5, [80], -1, 65536)),
-        *(("rate_limit", value) for value in ("-1", "many", False, 1.0)),
+        *((name, value) for name in ("rate_limit", "address_limit", "deadline") for value in ("-1", "many", False, 1.0)),
+        *(("log", value) for value in ("", "JSON", "xml", True)),
+        *(("traces", value) for value in ("", "on", "otlp", True)),
+        *(("metrics_token", value) for value in ("", "m" * 31, "m" * 257, "m" * 32 + " ", "é" * 32, 5)),
         *(("workers", value) for value in ("2", "0", 2, "-1", True)),
         *(("audit", value) for value in ("", "off", "Durable", True)),
         *(

@@ -14,6 +14,7 @@ from gateway.model.evidence import LogRow
 from gateway.model.grant import Grant, Session
 from gateway.model.proposal import Proposal
 from gateway.policy.engine import one_reason
+from gateway.spans import span
 from gateway.store.entities import Missing, Target, uid_of
 
 
@@ -53,8 +54,9 @@ class Access(Rows):
             return self.authorize(session, action, target), False
         first = self._question(session, session.caller, action, target)
         second = replace(first, query=replace(first.query, action=also))
-        verdict, other = first.by.engine.decide_together((first.query, second.query), first.slices[-1])
-        row = self._record(first, verdict)
+        with span("decide") as made:
+            verdict, other = first.by.engine.decide_together((first.query, second.query), first.slices[-1])
+            row = self._record(first, verdict, made)
         session.rows.append(row)
         self._compare(first, verdict, row)
         grant: Grant[K] = self._grant(session, action, target, verdict, row, hide=False)
@@ -63,7 +65,8 @@ class Access(Rows):
             noted = {"action": also, "policies": list(other.policies)}
             grant.note(also=[noted if otherwise is None else {**noted, "shadow": otherwise}])
         else:
-            denied = self._record(second, other)
+            with span("decide") as made:
+                denied = self._record(second, other, made)
             self._compare(second, other, denied)
             session.rows.append(replace(denied, details={**denied.details, "within": action}))
         return grant, other.allowed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,6 +22,7 @@ from gateway.policy.context import Context
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import Engines, Own
 from gateway.policy.slice import Slice
+from gateway.spans import Span, span
 from gateway.store.entities import Compiler, Target, proposal_entity, uid_of
 from gateway.store.state import State
 
@@ -72,6 +73,9 @@ class Questions:
 
     A compiled slice is kept while its target and the state's version stand and no lease, pause or lifetime in it has
     ended. A decision and its record are never kept.
+
+    `decided` counts decisions by action, outcome and kind of denial ("" for none), names of ours all; `mismatches` those that
+    the policies in the shadow would have taken otherwise.
     """
 
     def __init__(self, engines: Engines, state: State) -> None:
@@ -80,6 +84,8 @@ class Questions:
         self._compiler = Compiler(state)
         self._slices: OrderedDict[tuple[str, EntityUid, EntityUid | None], Compiled] = OrderedDict()
         self._moments = Moments(state)
+        self.decided: Counter[tuple[str, str, str]] = Counter()
+        self.mismatches = 0
 
     @property
     def engine(self) -> PolicyEngine:
@@ -128,16 +134,18 @@ class Questions:
     def _decide_proposal(
         self, session: Session, principal: Caller, action: str, proposal: Proposal, *, person_paused: bool
     ) -> tuple[Verdict, LogRow]:
-        authority = self._compiled(principal, None, session.now)
-        entity = proposal_entity(proposal, principal.org_id, person_paused=person_paused)
-        slices = (authority.slice, self.engine.extend(authority.slice, entity))
+        with span("entities"):
+            authority = self._compiled(principal, None, session.now)
+            entity = proposal_entity(proposal, principal.org_id, person_paused=person_paused)
+            slices = (authority.slice, self.engine.extend(authority.slice, entity))
         moment = self._moments.at(principal.org_id, session.now)
         query = Query(principal.uid, action, entity.uid, moment.context)
         by = self.engines.own(session.caller.org_id)
         return self._answer(Question(session, principal, None, query, moment, authority, slices, by))
 
     def _question(self, session: Session, principal: Caller, action: str, target: Target) -> Question:
-        compiled = self._compiled(principal, target, session.now)
+        with span("entities"):
+            compiled = self._compiled(principal, target, session.now)
         moment = self._moments.at(principal.org_id, session.now)
         query = Query(principal.uid, action, uid_of(target), moment.context)
         by, grants = self.engines.own(session.caller.org_id), self._granted(principal, session.now)
@@ -151,8 +159,9 @@ class Questions:
         return tuple(self._state.live_grants(connection, now)) if connection is not None else ()
 
     def _answer(self, question: Question) -> tuple[Verdict, LogRow]:
-        verdict = question.by.engine.decide(question.query, question.slices[-1], question.grants)
-        row = self._record(question, verdict)
+        with span("decide") as made:
+            verdict = question.by.engine.decide(question.query, question.slices[-1], question.grants)
+            row = self._record(question, verdict, made)
         self._compare(question, verdict, row)
         return verdict, row
 
@@ -168,7 +177,10 @@ class Questions:
         if shadow is None or question.query.action not in shadow.actions:
             return None
         query, slice, grants = question.query, question.slices[-1], question.grants
-        return shadow.compare(verdict, lambda engine: engine.decide(query, slice, grants), query.principal, row_id)
+        found = shadow.compare(verdict, lambda engine: engine.decide(query, slice, grants), query.principal, row_id)
+        if found is not None:
+            self.mismatches += 1
+        return found
 
     def _compiled(self, principal: Caller, target: Target | None, now: datetime) -> Compiled:
         if isinstance(target, Memory):  # it is asked about once or twice, and its text must not outlive it here
@@ -201,8 +213,8 @@ class Questions:
         entities, _ = self._compile(basis.principal, self._compiler.current(target) if basis.kept else target, now)
         return entities == basis.entities
 
-    def _record(self, question: Question, verdict: Verdict) -> LogRow:
-        """The row of a decision; what a yes rests on goes to the session."""
+    def _record(self, question: Question, verdict: Verdict, made: Span) -> LogRow:
+        """The row of a decision, which is counted and traced; what a yes rests on goes to the session."""
         session, principal, target, query = question.session, question.principal, question.target, question.query
         compiled = question.compiled
         kind = verdict.deny_kind
@@ -235,6 +247,9 @@ class Questions:
             slice_bodies={} if query.resource.type == "Memory" and not verdict.allowed else _bodies(question.slices),
         )
         session.decided = True
+        outcome, told = "allow" if verdict.allowed else "deny", row.deny_kind or ""
+        self.decided[query.action, outcome, told] += 1
+        made.set(action=query.action, decision=outcome, deny_kind=told)
         if verdict.allowed:
             kept = self._compiler.current(target) is target
             session.bases.append(

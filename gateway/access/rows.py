@@ -17,6 +17,7 @@ from gateway.model.memory import Memory, MemoryScope
 from gateway.model.records import Agent
 from gateway.policy.engine import PolicyEngine, one_reason
 from gateway.policy.plan import Plan
+from gateway.spans import span
 from gateway.store.entities import Missing
 from gateway.store.row_entities import memory_entity
 
@@ -55,13 +56,16 @@ class Rows(Questions):
             session.rows.append(row)
             raise NotFound
         question = self._question(session, asked, action, agent)
-        plan = _planned(question.by.engine, question)
-        row = self._record(question, plan.verdict)
+        with span("decide") as made:
+            plan = _planned(question.by.engine, question)
+            row = self._record(question, plan.verdict, made)
         row.details["planned"] = "Memory"  # type: ignore[index]  # a dict until the row is chained
         shadow = question.by.shadow
         if shadow is not None and action in shadow.actions:
             found = shadow.compare_plan(plan, lambda engine: _planned(engine, question))
-            row.details.update({"shadow": found} if found is not None else {})  # type: ignore[attr-defined]  # a dict until the row is chained
+            if found is not None:
+                self.mismatches += 1
+                row.details["shadow"] = found  # type: ignore[index]  # a dict until the row is chained
         session.rows.append(row)
         if not plan.verdict.allowed and asked.type != "Connection":
             reason = one_reason(plan.verdict)
@@ -95,7 +99,8 @@ class Rows(Questions):
                 if not self.stands(grant.session, grant.session.now):
                     raise Stale
                 self.divergences += 1
-                denied = self._record(question, verdict)
+                with span("decide") as made:
+                    denied = self._record(question, verdict, made)
                 grant.session.rows.append(denied)
                 _log.error("decision %s denies memory %s, which the query had kept", denied.id, row.id)
         return kept

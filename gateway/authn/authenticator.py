@@ -15,9 +15,9 @@ from gateway.authn.passwords import Passwords
 from gateway.authn.reauth import Factor, Purpose, Reauth
 from gateway.authn.signer import Signer
 from gateway.authn.stepup import StepUp, Totp
-from gateway.authn.throttle import RateLimiter, Throttle
+from gateway.authn.throttle import RateLimiter, Throttle, network
 from gateway.errors import InvalidToken, Unauthenticated
-from gateway.model.caller import Caller
+from gateway.model.caller import SCRAPER, Caller
 from gateway.model.ids import new_id
 from gateway.model.memory import RemoteConnection
 from gateway.model.records import Agent, Credential, Human, PlatformApp
@@ -47,11 +47,22 @@ class Authenticator:
     looked at on every request; only a signature is ever remembered.
     """
 
-    def __init__(self, signer: Signer, directory: Directory, *, rate_limit: int, issuer: Issuer | None = None) -> None:
+    def __init__(
+        self,
+        signer: Signer,
+        directory: Directory,
+        *,
+        rate_limit: int,
+        address_limit: int = 0,
+        metrics_token: str | None = None,
+        issuer: Issuer | None = None,
+    ) -> None:
         self.signer = signer
         self.passwords = Passwords()
         self.throttle = Throttle()
         self.limiter = RateLimiter(rate_limit)
+        self.addresses = RateLimiter(address_limit, by="address")
+        self._scraper_hash = hash_secret(metrics_token) if metrics_token is not None else None
         self.reauth = Reauth()
         self.stepup = StepUp(self.passwords, Throttle(), self.reauth)
         self._directory = directory
@@ -107,6 +118,19 @@ class Authenticator:
             token_id=claims.token_id,
             expires_at=datetime.fromtimestamp(claims.expires_at, UTC),
         )
+
+    def scraper(self, bearer: str) -> Caller | None:
+        """Who shows the token of the metrics, which is good for nothing else; None for anybody else."""
+        hashed = self._scraper_hash
+        return SCRAPER if hashed is not None and same_hash(hashed, hash_secret(bearer)) else None
+
+    def count_stranger(self, source: str | None, what: str, now: datetime) -> None:
+        """Count a request of whoever shows no good credential, by address; `what` has buckets of its own.
+
+        Raises:
+            TooManyRequests: none is left for this address.
+        """
+        self.addresses.take(f"{what} {network(source)}", now)
 
     def human_of_key(self, api_key: str, now: datetime) -> tuple[Credential, Human]:
         """The human whose `1ck_` key this is, or Unauthenticated."""

@@ -40,7 +40,7 @@ class Passwords:
     """
 
     def __init__(self) -> None:
-        self._threads = Threads("passwords", threads=THREADS, waiting=WAITING)
+        self._threads = Threads("passwords", threads=THREADS, waiting=WAITING, cause="passwords")
         # Made before anybody asks, or the first unknown account would be known by the time it takes.
         self._threads.begin(_nobodys)
 

@@ -7,12 +7,13 @@ import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from gateway import limits
 from gateway.errors import TooManyRequests
 
 MINUTE = 60.0
-#: Accounts and credentials remembered; past it the one that was quiet longest is forgotten.
+#: Accounts, credentials and addresses remembered; past it the one that was quiet longest is forgotten.
 REMEMBERED = 50_000
 
 
@@ -41,14 +42,14 @@ class Throttle:
         Raises:
             TooManyRequests: this many wrong ones were made within the minute; right or wrong, this one is not looked at.
         """
-        at, key = now.timestamp(), (account, _network(source))
+        at, key = now.timestamp(), (account, network(source))
         made = self._made.setdefault(key, deque())
         self._made.move_to_end(key)
         while made and made[0] <= at - MINUTE:
             made.popleft()
         if len(made) >= self._guesses:
             wait = max(1, math.ceil(made[0] + MINUTE - at))
-            raise TooManyRequests("too many wrong answers for this account; wait before the next", retry_after=wait)
+            raise TooManyRequests("too many wrong answers for this account; wait before the next", retry_after=wait, by="guesses")
         made.append(at)
         if len(self._made) > REMEMBERED:
             self._made.popitem(last=False)
@@ -64,13 +65,17 @@ class Throttle:
 
 
 class RateLimiter:
-    """A token bucket a credential: `rate` requests a minute, as many at once after a quiet minute; 0 is no limit."""
+    """A token bucket a key: `rate` requests a minute, as many at once after a quiet minute; 0 is no limit.
 
-    def __init__(self, rate: int) -> None:
+    `by` says what its keys are.
+    """
+
+    def __init__(self, rate: int, *, by: Literal["credential", "address"] = "credential") -> None:
         self._rate = rate
+        self._by: Literal["credential", "address"] = by
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, credential: str, now: datetime) -> None:
+    def take(self, key: str, now: datetime) -> None:
         """Count a request.
 
         Raises:
@@ -79,20 +84,21 @@ class RateLimiter:
         if self._rate == 0:
             return
         at = now.timestamp()
-        left, since = self._buckets.pop(credential, (float(self._rate), at))
+        left, since = self._buckets.pop(key, (float(self._rate), at))
         left = min(float(self._rate), left + max(0.0, at - since) * self._rate / MINUTE)
         allowed = left >= 1
         # Put last: the front of the order is who was quiet longest, and whose bucket is full again.
-        self._buckets[credential] = (left - 1 if allowed else left, at)
+        self._buckets[key] = (left - 1 if allowed else left, at)
         if len(self._buckets) > REMEMBERED:
             self._buckets.popitem(last=False)
         if not allowed:
             wait = max(1, math.ceil((1 - left) * MINUTE / self._rate))
-            raise TooManyRequests(f"more than {self._rate} requests a minute with this credential", retry_after=wait)
+            whose = "with this credential" if self._by == "credential" else "without a good credential from this address"
+            raise TooManyRequests(f"more than {self._rate} requests a minute {whose}", retry_after=wait, by=self._by)
 
 
-def _network(source: str | None) -> str:
-    """The address a guess is counted under: of IPv6 the /64, which is what one customer holds."""
+def network(source: str | None) -> str:
+    """The address a guess or a request is counted under: of IPv6 the /64, which is what one customer holds."""
     if source is None:
         return ""
     try:

@@ -21,13 +21,13 @@ from gateway.cli.opening import find_settings, opened, refusals
 from gateway.cli.output import bold, print_fields, print_json, progress
 from gateway.cli.stopped import stopped
 from gateway.cli.surfaces import whole_app
-from gateway.config import Settings
+from gateway.config import SECRETS, Settings
 from gateway.operations import administration
 from gateway.operations.fields import Fields
 from gateway.operations.sweeps import sweeps
 from gateway.web.server import serve
 
-#: The settings of `serve` that are a flag with a text or a number, and what each says; the others are below.
+#: The settings of `serve` that are a flag with a text or a number, and what each says; the others are below, but for secrets.
 SERVE_TEXTS = {
     "public_url": "the https address by which others reach this gateway",
     "embedding": "what search by meaning uses: off, local or http",
@@ -109,6 +109,12 @@ def _server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", metavar="DIR", help="a directory of Cedar policies, schema and entities for AuthZEN clients")
     parser.add_argument("--audit", choices=("durable", "relaxed"), help="durable: every decision is on disk before its answer")
     parser.add_argument("--rate-limit", dest="rate_limit", type=int, help="requests a minute and credential (6000); 0 is none")
+    parser.add_argument("--log", choices=("json", "text", "off"), help="a line a request on stderr (json, text on a terminal)")
+    parser.add_argument(
+        "--address-limit", dest="address_limit", type=int, help="those of one address without a good key (6000); 0 is none"
+    )
+    parser.add_argument("--deadline", type=int, help="seconds that an answer may take (5); 0 is no end")
+    parser.add_argument("--traces", choices=("off", "otel"), help="otel: requests are traced as the variables OTEL_* say (off)")
     parser.add_argument("--workers", type=int, help=argparse.SUPPRESS)
     reload = "watch: policies that change on the disk are loaded; shadow: they wait to be promoted (off)"
     parser.add_argument("--reload", choices=("off", "watch", "shadow"), help=reload)
@@ -137,7 +143,8 @@ def _init(given: argparse.Namespace) -> int:
 
 
 def _serve(given: argparse.Namespace) -> int:
-    settings = find_settings({field.name: getattr(given, field.name) for field in fields(Settings)}, given.config)
+    flags = [field.name for field in fields(Settings) if field.name not in SECRETS]
+    settings = find_settings({name: getattr(given, name) for name in flags}, given.config)
     with opened(settings) as services:
 
         def ready(url: str) -> None:

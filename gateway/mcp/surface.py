@@ -39,10 +39,13 @@ from gateway.operations.dispatch import dispatch
 from gateway.operations.fields import Fields
 from gateway.operations.operation import Operation
 from gateway.operations.resource_metadata import MCP, metadata_url
+from gateway.spans import span
 from gateway.web.answer import Answer, encode_json
 from gateway.web.app import report_fault
+from gateway.web.endpoint import identify
+from gateway.web.exchange import Exchange
 from gateway.web.problems import Broken, WrongMethod
-from gateway.web.request import Headers, bearer, check_content_type, read_body
+from gateway.web.request import Headers, check_content_type, read_body
 
 NAME = "peergate"
 INSTRUCTIONS = (
@@ -82,6 +85,7 @@ class _Sent:
 class Surface:
     """The server's MCP endpoint. It keeps no sessions: what a request may do comes from the credential it shows."""
 
+    name = "mcp"
     path = MCP.encode()
 
     def __init__(self, services: Services, operations: Sequence[Operation]) -> None:
@@ -114,7 +118,7 @@ class Surface:
         """The answer that an error is."""
         return message.refusal(error, metadata_url(self._services.settings, MCP))
 
-    async def answer(self, request_id: str, scope: Scope, receive: Receive) -> Answer:
+    async def answer(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
         """Answer one message.
 
         Raises:
@@ -123,10 +127,10 @@ class Surface:
         """
         headers, services = Headers(scope["headers"]), self._services
         check_place(headers, services.settings.public_url)
-        shown, now = bearer(headers), services.clock()
-        await services.authenticator.prepare(shown, now)
-        caller = services.authenticator.authenticate(shown, now)
-        services.authenticator.limiter.take(caller.credential_id, now)
+        client = scope.get("client")
+        source = client[0] if client else None
+        with span("authenticate"):
+            _, shown, _, _ = await identify(services, headers, source)
         if scope["method"] != "POST":
             raise WrongMethod(scope["method"], ("POST",))
         if "mcp-session-id" in headers:
@@ -137,8 +141,7 @@ class Surface:
         # The body took its time: nothing that ended meanwhile counts.
         now, version = services.clock(), services.state.version
         caller = services.authenticator.authenticate(shown, now)
-        client = scope.get("client")
-        session = Session(caller, request_id, now, client[0] if client else None, shown, version)
+        session = exchange.session = Session(caller, exchange.request_id, now, source, shown, version)
         return await self._pass(Visit(session, sent.arguments, len(body)), scope, receive, body)
 
     async def _pass(self, visit: Visit, scope: Scope, receive: Receive, body: bytes) -> Answer:
@@ -165,8 +168,10 @@ class Surface:
         try:
             return _result(await self._run(tool, visit))
         except GatewayError as no:
+            self._services.traffic.refuse(no)
             return _result(refused(no), failed=True)
         except Exception as fault:  # the library would put its words into the answer
+            self._services.traffic.faults += 1
             report_fault(visit.session.request_id, fault)
             return _result(refused(Broken()), failed=True)
 

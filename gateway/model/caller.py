@@ -32,5 +32,7 @@ class Caller:
 
 #: Who calls before authentication. Public operations decide nothing for it and read nothing of anybody's.
 ANONYMOUS = Caller("Operator", "anonymous", "", "")
+#: A monitoring system that showed the token of the metrics.
+SCRAPER = Caller("Operator", "metrics", "", "metrics")
 #: Whoever holds the data directory and runs a command on it.
 OPERATOR = Caller("Operator", "local", "", "local")

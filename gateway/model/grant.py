@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -39,7 +40,8 @@ class Session:
     `bases` are what its decisions rest on; `decided` says whether there was any decision, `changed` whether a change that
     it made is committed. `confirmed` holds the factor that was shown for a purpose: a proof is good once, and a request may
     be run again. `bearer` is the credential that was shown, None for the operator and before authentication; `version` is
-    that of the state when it was looked at.
+    that of the state when it was looked at. `pending` are the rows that the store was handed last, with what tells how that
+    ended; `recorded` are the ids of the decisions in the log.
     """
 
     caller: Caller
@@ -54,10 +56,13 @@ class Session:
     decided: bool = False
     changed: bool = False
     confirmed: dict[tuple[str, str], Any] = field(default_factory=dict)
+    pending: tuple[tuple[LogRow, ...], Future[Any]] | None = None
+    recorded: list[str] = field(default_factory=list)
 
     def written(self, rows: tuple[LogRow, ...]) -> None:
         """Drop rows that are in the log now."""
         done = {row.id for row in rows}
+        self.recorded += [row.id for row in rows if row.kind == "decision"]
         self.rows = [row for row in self.rows if row.id not in done]
 
     def begin_again(self, now: datetime) -> None:

@@ -265,6 +265,7 @@ OPERATIONS: tuple[Operation, ...] = (
         backup_now,
         actions=("admin.backup",),
         strict=True,
+        unhurried=True,
     ),
     Operation(
         "admin.erase",
@@ -274,6 +275,7 @@ OPERATIONS: tuple[Operation, ...] = (
         erase_now,
         actions=("admin.erase",),
         strict=True,
+        unhurried=True,
     ),
     Operation(
         "admin.derive",
@@ -284,6 +286,7 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("admin.derive",),
         fields=("dry_run",),
         strict=True,
+        unhurried=True,
     ),
     Operation(
         "admin.verify",
@@ -293,5 +296,6 @@ OPERATIONS: tuple[Operation, ...] = (
         verify_now,
         actions=("admin.verify",),
         strict=True,
+        unhurried=True,
     ),
 )

@@ -78,7 +78,7 @@ async def query_knowledge(call: Call) -> Reply:
 async def health(call: Call) -> Reply:
     """Whether the bridge would be answered, and what it may ask for."""
     if not call.services.database.healthy:
-        raise Unavailable("the store cannot answer now; try again")
+        raise Unavailable("the store cannot answer now; try again", cause="store")
     return Reply({"ok": True, "endpoints": [*ACTIONS]})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,13 +20,16 @@ from gateway.model.ids import REMOTE_ID
 from gateway.model.memory import RemoteConnection
 from gateway.model.records import Agent, Org, Peer, PlatformConnection
 from gateway.operations.contexts import ContextCache
+from gateway.operations.deadline import Deadline
 from gateway.operations.fields import Fields, is_id
 from gateway.operations.meter import Meter
 from gateway.operations.replays import Replays
+from gateway.operations.traffic import Traffic
 from gateway.policy import aside, sandbox
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import Case
 from gateway.policy.foreign.store import ForeignStore
+from gateway.spans import span
 from gateway.store.db import Database
 from gateway.store.entities import Missing, MissingType
 from gateway.store.rows import Rows, Tx
@@ -70,11 +74,12 @@ class Services:
     replays: Replays = field(default_factory=Replays, repr=False)
     texts: Threads = field(default_factory=_texts, repr=False)
     reloads: Threads = field(default_factory=_reloads, repr=False)
+    traffic: Traffic = field(default_factory=Traffic)
 
 
 @dataclass(slots=True)
 class Call:
-    """The input of one operation and its session."""
+    """The input of one operation and its session; `deadline` is the end of its time, where it has one."""
 
     services: Services
     session: Session
@@ -82,6 +87,7 @@ class Call:
     query: Fields
     body: Fields
     headers: Mapping[str, str]
+    deadline: Deadline | None = None
 
     @property
     def access(self) -> Access:
@@ -129,6 +135,11 @@ class Call:
             return Missing(kind, found_id)
         return found
 
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has come, after which nothing is changed or answered any more. Safe on any thread."""
+        return self.deadline is not None and self.deadline.passed
+
     def stands(self) -> bool:
         """Whether the caller is still who was authenticated, and every decision what was decided. Safe on any thread."""
         session, now = self.session, self.services.clock()
@@ -149,7 +160,8 @@ class Call:
         self, ask: Callable[Concatenate[Rows, Grant[Any], P], R], grant: Grant[Any], *args: P.args, **kw: P.kwargs
     ) -> R:
         """Run a store read on a reader thread."""
-        return await self.services.database.read(lambda rows: ask(rows, grant, *args, **kw))
+        with span("store"):
+            return await self.services.database.read(lambda rows: ask(rows, grant, *args, **kw))
 
     async def write(
         self, change: Callable[Concatenate[Tx, Grant[Any], P], R], grant: Grant[Any], *args: P.args, **kw: P.kwargs
@@ -169,18 +181,29 @@ class Call:
         return await self._submit(change, grant, True, *args, **kw)
 
     async def _submit(self, change: Callable[..., R], grant: Grant[Any], alone: bool, *args: Any, **kw: Any) -> R:
-        services, session, rows = self.services, self.session, tuple(self.session.rows)
+        session, rows = self.session, tuple(self.session.rows)
 
         def run(tx: Tx) -> R:
             # INVARIANT: no change is committed on a credential or a decision that a change acknowledged before it would
-            # have ended or altered.
-            if not self.stands():
+            # have ended or altered, nor begun after the caller was told that there was no time.
+            if self.late or not self.stands():
                 raise Stale
             return change(tx, grant, *args, **kw)
 
-        result = await services.database.awrite(Unit(run, log=rows, solo=alone))
+        with span("store"):
+            result = await self.commit(Unit(run, log=rows, solo=alone))
         session.changed = True
-        session.written(rows)
+        return result
+
+    async def commit(self, unit: Unit[R]) -> R:
+        """Hand the store a unit with rows of the session, and wait until it is on disk.
+
+        It happens also when the wait is cancelled; then `session.pending` tells later whether it did.
+        """
+        future = self.services.database.write(unit)
+        self.session.pending = (unit.log, future)
+        result = await asyncio.shield(asyncio.wrap_future(future))
+        self.session.written(unit.log)
         return result
 
 

@@ -227,6 +227,7 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("policy.create", "policy.promote"),
         fields=("name", "description", *TEXT, "mode"),
         body_bytes=limits.LARGE_BODY_BYTES,
+        unhurried=True,
     ),
     Operation(
         "policy.list",
@@ -254,6 +255,7 @@ OPERATIONS: tuple[Operation, ...] = (
         fields=("name", "description", *TEXT),
         strict=True,
         body_bytes=limits.LARGE_BODY_BYTES,
+        unhurried=True,
     ),
     Operation(
         "policy.delete",
@@ -262,6 +264,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Remove a policy with all its versions.",
         delete_policy,
         actions=("policy.delete", "policy.promote"),
+        unhurried=True,
     ),
     Operation(
         "policy.versions",
@@ -281,6 +284,7 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("policy.promote",),
         fields=("version",),
         strict=True,
+        unhurried=True,
     ),
     Operation(
         "policy.rollback",
@@ -291,5 +295,6 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("policy.rollback", "policy.promote"),
         fields=("version",),
         strict=True,
+        unhurried=True,
     ),
 )

@@ -121,6 +121,7 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("memory.forget", "memory.erase", "admin.erase"),
         fields=(*SELECTED, "depth", "dry_run", "agent_id"),
         strict=True,
+        unhurried=True,
     ),
     Operation(
         "memory.forget_connection",
@@ -131,5 +132,6 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("memory.forget", "memory.erase", "admin.erase"),
         query=("depth", "dry_run"),
         strict=True,
+        unhurried=True,
     ),
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from gateway.model.caller import ANONYMOUS
-from gateway.operations.call import Call
+from gateway.operations.call import Call, Services
 from gateway.operations.fields import optional_stamp
 from gateway.operations.operation import Operation, Reply
 from gateway.policy.engines import Engines
 from gateway.store import sweep
-from gateway.store.db import Database
 from gateway.store.entities import Installation
 from gateway.store.faults import StoreBusy, StoreFailed
 
@@ -21,7 +20,7 @@ async def health(call: Call) -> Reply:
 
     A credential that is shown is looked at and counted as anywhere.
     """
-    owed = await _owed(call.services.database)
+    owed = await _owed(call.services)
     if owed is None:
         return Reply({"status": "failing"}, 503)
     status: dict[str, object] = {"status": "degraded" if owed else "ok"}
@@ -31,8 +30,24 @@ async def health(call: Call) -> Reply:
     return Reply({**status, **_details(call, owed)} if shown else status)
 
 
-async def _owed(database: Database) -> int | None:
+async def live(call: Call) -> Reply:
+    """Whether the process runs. It asks the store nothing: a process that is started anew for a full disk is no better."""
+    return Reply({"status": "live"})
+
+
+async def ready(call: Call) -> Reply:
+    """Whether requests should be sent here: `draining` once it was told to stop, `failing` while the log cannot be written,
+    also while the store is opened again. Before everything is loaded nothing listens."""
+    if call.services.traffic.draining:
+        return Reply({"status": "draining"}, 503)
+    if await _owed(call.services) is None:
+        return Reply({"status": "failing"}, 503)
+    return Reply({"status": "ready"})
+
+
+async def _owed(services: Services) -> int | None:
     """How many derivations failed and are still owed; None when the store does not serve."""
+    database = services.database
     try:
         serves = database.healthy and await database.probe()
         return await database.read(sweep.owed) if serves else None
@@ -80,4 +95,23 @@ HEALTH = Operation(
     actions=("audit.list", "admin.reload"),
     public="load balancers ask it without a credential; without one it says one word",
     knows_callers=True,
+)
+LIVE = Operation(
+    name="health.live",
+    method="GET",
+    path="/health/live",
+    summary="whether the process runs",
+    run=live,
+    public="whoever supervises the process asks it without a credential; it says one word",
+    unread=True,
+    vital=True,
+)
+READY = Operation(
+    name="health.ready",
+    method="GET",
+    path="/health/ready",
+    summary="whether requests should be sent here",
+    run=ready,
+    public="load balancers ask it without a credential; it says one word",
+    unread=True,
 )

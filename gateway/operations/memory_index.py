@@ -36,5 +36,6 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("memory.import",),
         fields=("agent_id",),
         strict=True,
+        unhurried=True,
     ),
 )

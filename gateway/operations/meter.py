@@ -30,7 +30,9 @@ class Meter:
             made.popleft()
         if most is not None and len(made) >= most:
             wait = max(1, math.ceil((made[len(made) - most] + window - now).total_seconds()))
-            raise TooManyRequests("over the limit of requests that was granted; wait before the next", retry_after=wait)
+            raise TooManyRequests(
+                "over the limit of requests that was granted; wait before the next", retry_after=wait, by="grant"
+            )
         made.append(now)
         if len(self._made) > REMEMBERED:
             self._made.popitem(last=False)

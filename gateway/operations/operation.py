@@ -35,6 +35,8 @@ class Operation:
     because published clients of this wire send extras. `repeated` are those of `query` that may be given several times: each
     is read as a list. `body_bytes` is how large a body may be. `unread` looks at nothing that is
     sent but the credential, so that its answer depends on nothing else. A `long` one ends when whoever asked has left.
+    `scraped` takes the token of the metrics beside every other credential. `vital` is answered also while too many requests
+    are under way. `unhurried` work takes what it takes: the deadline is not for it.
     """
 
     name: str
@@ -51,4 +53,7 @@ class Operation:
     long: bool = False
     public: str | None = None
     knows_callers: bool = False
+    scraped: bool = False
+    vital: bool = False
+    unhurried: bool = False
     body_bytes: int = limits.BODY_BYTES

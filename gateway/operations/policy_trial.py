@@ -173,5 +173,6 @@ OPERATIONS: tuple[Operation, ...] = (
             *TEXT,
         ),
         body_bytes=limits.LARGE_BODY_BYTES,
+        unhurried=True,
     ),
 )

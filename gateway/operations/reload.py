@@ -206,5 +206,6 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("admin.reload",),
         fields=("promote",),
         strict=True,
+        unhurried=True,
     ),
 )

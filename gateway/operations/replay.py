@@ -157,5 +157,6 @@ OPERATIONS: tuple[Operation, ...] = (
         strict=True,
         long=True,
         body_bytes=limits.LARGE_BODY_BYTES,
+        unhurried=True,
     ),
 )

@@ -149,5 +149,6 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("agent.read", "approval.list", "approval.list_own"),
         fields=("action_approval_policy", "action_type", "payload", "declared_risk_tier"),
         strict=True,
+        unhurried=True,
     ),
 )

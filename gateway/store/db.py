@@ -106,6 +106,16 @@ class Database:
     def healthy(self) -> bool:
         return self.failure is None
 
+    @property
+    def writer(self) -> Writer:
+        """What has been written, how long it took, and how much waits."""
+        return self._writer
+
+    @property
+    def reads_waiting(self) -> int:
+        """How many reads wait for a thread."""
+        return self._readers.waiting
+
     async def probe(self) -> bool:
         """Say whether the database serves, after a query."""
         await self.read(lambda rows: rows.value(PROBE))

@@ -10,10 +10,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gateway import limits
 from gateway.store.faults import StoreBusy, StoreFailed
 from gateway.store.log import Entry
 
-LIMIT = 4_096
 BATCH = 256
 #: How long a row may wait before the writer takes it; while one has waited longer, no more are promised anything.
 WINDOW_SECONDS = 0.05
@@ -51,6 +51,11 @@ class Inbox:
         self._noted = 0.0
         self._fault: BaseException | None = None
         self._refusal: str | None = None
+
+    @property
+    def length(self) -> int:
+        """How much is in it."""
+        return len(self._work) + len(self._notes)
 
     def put(self, work: Work) -> None:
         """Queue work, which is then done whether or not anybody still waits for it. Raise StoreBusy or StoreFailed."""
@@ -118,5 +123,5 @@ class Inbox:
     def _admit(self, length: int) -> None:
         if self._refusal is not None:
             raise StoreFailed(self._refusal)
-        if length > LIMIT:
+        if length > limits.WRITER_QUEUE:
             raise StoreBusy("the writer has too much to do: try again")

@@ -197,7 +197,7 @@ def _refuse_over(rows: Rows, org_id: str, connection_id: str, now: datetime, max
     if written >= max_per_day:
         midnight = datetime.combine(day + timedelta(days=1), time(), UTC)
         wait = max(1, -((now - midnight) // timedelta(seconds=1)))
-        raise TooManyRequests(f"`max_per_day` is {max_per_day}, and as many were written today", retry_after=wait)
+        raise TooManyRequests(f"`max_per_day` is {max_per_day}, and as many were written today", retry_after=wait, by="grant")
 
 
 def _day(now: datetime) -> date:

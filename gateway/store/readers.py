@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 import duckdb
 
+from gateway import limits
 from gateway.store.faults import StoreBusy, StoreFailed
 from gateway.store.rows import Rows
 
 T = TypeVar("T")
 
 THREADS = 2
-LIMIT = 4_096
 INTERRUPT_SECONDS = 0.05
 PROBE = "SELECT max(seq) FROM log"
 
@@ -46,13 +46,18 @@ class Readers:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def waiting(self) -> int:
+        """How many reads wait for a thread."""
+        return len(self._queue)
+
     def submit(self, ask: Callable[[Rows], T], *, snapshot: bool) -> Future[T]:
         """Queue a read. With `snapshot` all its statements see the same state of the database."""
         read = _Read(ask, snapshot)
         with self._changed:
             if self._refusal is not None:
                 raise StoreFailed(self._refusal)
-            if len(self._queue) >= LIMIT:
+            if len(self._queue) >= limits.READER_QUEUE:
                 raise StoreBusy("the readers have too much to do: try again")
             self._queue.append(read)
             self._changed.notify()

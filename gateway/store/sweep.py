@@ -107,6 +107,12 @@ def owed(rows: Rows) -> int:
     return int(rows.value("SELECT count(*) FROM pending_buckets"))
 
 
+def lag(rows: Rows, now: datetime) -> tuple[int, float]:
+    """How many buckets wait for a derivation that failed, and for how many seconds the oldest of them has."""
+    count, oldest = rows.all("SELECT count(*), min(since) FROM pending_buckets")[0]
+    return int(count), max(0.0, (now - oldest).total_seconds()) if count else 0.0
+
+
 async def _sweep(database: Database, peers: Sequence[str], now: datetime, *, dry_run: bool) -> Swept:
     def run(tx: Tx) -> Swept:
         swept = sweep_peers(tx, peers, now)

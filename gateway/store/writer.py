@@ -6,6 +6,7 @@ A unit is acknowledged after COMMIT, after the mark is on disk, and after what i
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, Generic, TypeVar
 import duckdb
 
 from gateway.model.evidence import LogRow
+from gateway.model.histogram import Histogram
 from gateway.store.faults import StoreFailed
 from gateway.store.inbox import IDLE, Inbox, Turn, Work
 from gateway.store.log import Entry, Head, Log, encode
@@ -81,7 +83,11 @@ class _Commit:
 
 
 class Writer:
-    """The thread. When the instance has died it calls `revive(error)`, which attaches another one or raises."""
+    """The thread. When the instance has died it calls `revive(error)`, which attaches another one or raises.
+
+    `commits` is how long each transaction took, from its begin until it was published; `rows_logged` counts the rows of the
+    log in them. Only the thread writes them.
+    """
 
     def __init__(self, revive: Callable[[BaseException], None], state: State | None = None) -> None:
         self._revive = revive
@@ -91,10 +97,17 @@ class Writer:
         self._under_way: _Commit | None = None
         self._kept: _Commit | None = None
         self._unwritten: Sequence[Entry] = ()
+        self.commits = Histogram()
+        self.rows_logged = 0
         self._thread = threading.Thread(target=self._serve, name="store-writer", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """How much work and how many notes wait for their turn."""
+        return self._inbox.length
 
     def attach(self, instance: Instance | None) -> None:
         """Write with `instance` from now on, or with none; once started, only on the thread itself."""
@@ -193,7 +206,7 @@ class Writer:
     def _transact(self, units: Sequence[Work], notes: Sequence[Entry]) -> None:
         instance = self._open_instance()
         cursor, log = instance.cursor, instance.log
-        tx = Tx(cursor, self._state)
+        tx, began = Tx(cursor, self._state), time.perf_counter()
         # What only adds to the log commits itself: each statement costs this thread a wait for the interpreter, which the
         # requests are using, and BEGIN and COMMIT were a third of a record. A slice that is stored without its row is idle.
         whole = any(unit.order.run is not _nothing for unit in units)
@@ -223,6 +236,8 @@ class Writer:
         self._under_way = None
         if notes:
             self._unwritten = ()
+        self.rows_logged += len(chained.table)
+        self.commits.add(time.perf_counter() - began)
         commit.acknowledge()
 
     def _open_instance(self) -> Instance:

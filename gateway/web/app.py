@@ -5,29 +5,34 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from time import perf_counter
 from typing import Protocol
 
 from starlette.types import Message, Receive, Scope, Send
 
+from gateway import limits
 from gateway.errors import GatewayError, NotFound, Unavailable
 from gateway.model.ids import new_id
 from gateway.operations.call import Services
-from gateway.operations.health import HEALTH
+from gateway.operations.health import HEALTH, LIVE, READY
+from gateway.operations.metrics import METRICS
 from gateway.operations.operation import Operation
 from gateway.operations.resource_metadata import metadata_url
+from gateway.operations.traffic import Traffic
+from gateway.spans import span
 from gateway.web import arp
 from gateway.web.answer import Answer, answer, send_answer
 from gateway.web.endpoint import respond
+from gateway.web.exchange import Exchange
 from gateway.web.problems import Broken, WrongMethod, problem
+from gateway.web.protocol import QUEUED
 from gateway.web.request import Gone
 from gateway.web.routing import Route, Router, raw_path
 
 #: The operations that are about the process and not about what it holds; every other comes from the table.
-OWN: tuple[Operation, ...] = (HEALTH,)
-#: Requests under way at once; one more is told to come back, before anything of it is read.
-CONCURRENT_REQUESTS = 512
+OWN: tuple[Operation, ...] = (HEALTH, LIVE, READY, METRICS)
 
 #: The paths of the AuthZEN API.
 AUTHZEN = b"/access/v1/"
@@ -37,11 +42,15 @@ _log = logging.getLogger("gateway.web")
 
 
 class Mount(Protocol):
-    """Another surface over the same operations, which has one path of the server to itself and a dialect of its own."""
+    """Another surface over the same operations, which has one path of the server to itself and a dialect of its own.
 
+    Its requests are counted under `name`, and limited like all others.
+    """
+
+    name: str
     path: bytes
 
-    async def answer(self, request_id: str, scope: Scope, receive: Receive) -> Answer:
+    async def answer(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
         """Answer a request, or raise the `GatewayError` that refuses it."""
 
     def refusal(self, error: GatewayError) -> Answer:
@@ -52,13 +61,14 @@ class Mount(Protocol):
 
 
 class Application:
-    """An ASGI application. `routes` and `mounts` are everything it answers."""
+    """An ASGI application. `routes` and `mounts` are everything it answers; `told` is called with every exchange, its status
+    and seconds."""
 
     def __init__(self, services: Services, operations: Sequence[Operation], mounts: Sequence[Mount] = ()) -> None:
         self.services = services
         self.mounts = {mount.path: mount for mount in mounts}
+        self.told: Callable[[Exchange, int, float], None] | None = None
         self._router = Router((*OWN, *operations))
-        self._under_way = 0
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -76,33 +86,47 @@ class Application:
                 await send({"type": "websocket.close", "code": 1000})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request_id = _request_id(scope)
+        began, traffic = perf_counter(), self.services.traffic
+        exchange = Exchange(_request_id(scope), scope.get(QUEUED, began), began)
         reading = _Reading(receive)
-        self._under_way += 1
+        traffic.under_way += 1
         try:
-            made = await self._answer(request_id, scope, reading)
+            with span("request") as traced:
+                made = await self._answer(exchange, scope, reading)
+                traced.set(operation=exchange.operation, status=made.status)
         except Gone:
             return
         finally:
-            self._under_way -= 1
-        await send_answer(send, made, _echoed(scope, request_id), close=not reading.done and _has_body(scope))
+            traffic.under_way -= 1
+        echoed = _echoed(scope, exchange.request_id)
+        await send_answer(send, made, echoed, close=not reading.done and _has_body(scope))
+        seconds = perf_counter() - exchange.queued
+        traffic.count(exchange.operation, made.status, seconds)
+        if self.told is not None:
+            self.told(exchange, made.status, seconds)
 
-    async def _answer(self, request_id: str, scope: Scope, receive: Receive) -> Answer:
+    async def _answer(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
+        traffic = self.services.traffic
         try:
-            if self._under_way > CONCURRENT_REQUESTS:
-                raise Unavailable("too many requests are under way; try again")
             mount = self.mounts.get(raw_path(scope))
             if mount is not None:
-                return await mount.answer(request_id, scope, receive)
+                exchange.operation = mount.name
+                _admit(traffic, exchange)
+                return await mount.answer(exchange, scope, receive)
             route, parameters = self._route(scope)
-            reply = await respond(self.services, route, parameters, request_id, scope, receive)
+            exchange.operation = route.operation.name
+            if not route.operation.vital:
+                _admit(traffic, exchange)
+            reply = await respond(self.services, route, parameters, exchange, scope, receive)
             return answer(reply.status, reply.body, reply.headers, reply.text)
         except GatewayError as refused:
+            traffic.refuse(refused)
             return self._refusal(scope, refused)
         except Gone:
             raise
         except Exception as fault:  # the last place where a fault of ours can become an answer instead of a broken connection
-            report_fault(request_id, fault)
+            traffic.faults += 1
+            report_fault(exchange.request_id, fault)
             return self._refusal(scope, Broken())
 
     def _route(self, scope: Scope) -> tuple[Route, tuple[str, ...]]:
@@ -148,6 +172,14 @@ def report_fault(request_id: str, fault: Exception) -> None:
     """One record in the server's own log: where it happened and what kind it is, without a message, which may hold content."""
     frames = "".join(traceback.format_tb(fault.__traceback__))
     _log.error("request %s failed with %s\n%s", request_id, type(fault).__name__, frames)
+
+
+def _admit(traffic: Traffic, exchange: Exchange) -> None:
+    """Tell a request to come back that would be one too many, or that whoever sent it has most likely given up."""
+    if traffic.under_way > limits.CONCURRENT_REQUESTS:
+        raise Unavailable("too many requests are under way; try again", cause="requests")
+    if exchange.began - exchange.queued > limits.TURN_SECONDS:
+        raise Unavailable("too many requests came before this one; try again", cause="queue")
 
 
 class _Reading:

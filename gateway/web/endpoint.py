@@ -7,12 +7,15 @@ from datetime import datetime
 
 from starlette.types import Receive, Scope
 
+from gateway.errors import Unauthenticated
 from gateway.model.caller import ANONYMOUS, Caller
 from gateway.model.grant import Session
 from gateway.operations.call import Call, Services
 from gateway.operations.dispatch import dispatch
 from gateway.operations.fields import Fields
 from gateway.operations.operation import Operation, Reply
+from gateway.spans import span
+from gateway.web.exchange import Exchange
 from gateway.web.json_body import parse_object
 from gateway.web.request import Gone, Headers, bearer, check_content_type, query_members, read_body
 from gateway.web.routing import Route
@@ -20,10 +23,12 @@ from gateway.web.routing import Route
 _NOTHING: dict[str, object] = {}
 _NO_BODY = Fields(_NOTHING)
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+#: Who calls, the credential to look at again later, and the time and the version of the state when they were looked at.
+Identified = tuple[Caller, str | None, datetime, int]
 
 
 async def respond(
-    services: Services, route: Route, parameters: tuple[str, ...], request_id: str, scope: Scope, receive: Receive
+    services: Services, route: Route, parameters: tuple[str, ...], exchange: Exchange, scope: Scope, receive: Receive
 ) -> Reply:
     """Answer a request for a route.
 
@@ -37,24 +42,21 @@ async def respond(
     """
     operation = route.operation
     headers = Headers(scope["headers"])
-    named = operation.public is None or (operation.knows_callers and "authorization" in headers)
-    shown = bearer(headers) if named else None
-    if shown is not None:
-        await services.authenticator.prepare(shown, services.clock())
-    now, version = services.clock(), services.state.version
-    caller = _caller(services, shown, now)
-    if shown is not None:
-        services.authenticator.limiter.take(caller.credential_id, now)
+    client = scope.get("client")
+    source = client[0] if client else None
+    with span("authenticate"):
+        caller, shown, now, version = await _caller(services, operation, headers, source)
     query = _NO_BODY if operation.unread else _query(operation, scope["query_string"])
     body = _NO_BODY
     if (operation.method in _WITH_BODY or operation.fields) and not operation.unread:
         body = await _body(operation, headers, receive)
         now, version = services.clock(), services.state.version
-        caller = _caller(services, shown, now)
-    client = scope.get("client")
+        if shown is not None:
+            caller = services.authenticator.authenticate(shown, now)
+    session = exchange.session = Session(caller, exchange.request_id, now, source, shown, version)
     call = Call(
         services=services,
-        session=Session(caller, request_id, now, client[0] if client else None, shown, version),
+        session=session,
         path=dict(zip(route.parameters, parameters, strict=True)),
         query=query,
         body=body,
@@ -87,8 +89,37 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def _caller(services: Services, shown: str | None, now: datetime) -> Caller:
-    return ANONYMOUS if shown is None else services.authenticator.authenticate(shown, now)
+async def _caller(services: Services, operation: Operation, headers: Headers, source: str | None) -> Identified:
+    """Who calls; by address who shows no credential where none is asked for."""
+    if operation.public is None or (operation.knows_callers and "authorization" in headers):
+        return await identify(services, headers, source, scraped=operation.scraped)
+    now = services.clock()
+    services.authenticator.count_stranger(source, operation.name, now)
+    return ANONYMOUS, None, now, services.state.version
+
+
+async def identify(services: Services, headers: Headers, source: str | None, *, scraped: bool = False) -> Identified:
+    """Who calls, counted by what they showed, or by address when it is not good; the token of the metrics is where requests
+    are `scraped`, and stands as long as the process does.
+
+    Raises:
+        Unauthenticated: nothing good was shown.
+        TooManyRequests: there were too many of this credential, or of this address without a good one.
+        Unavailable: it is a token of the issuer, whose keys are not to be had.
+    """
+    authenticator = services.authenticator
+    try:
+        shown = bearer(headers)
+        scraper = authenticator.scraper(shown) if scraped else None
+        if scraper is None:
+            await authenticator.prepare(shown, services.clock())
+        now, version = services.clock(), services.state.version
+        caller = scraper or authenticator.authenticate(shown, now)
+    except Unauthenticated:
+        authenticator.count_stranger(source, "", services.clock())
+        raise
+    authenticator.limiter.take(caller.credential_id, now)
+    return caller, shown if scraper is None else None, now, version
 
 
 def _query(operation: Operation, query: bytes) -> Fields:

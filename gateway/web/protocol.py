@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from time import perf_counter
+from typing import Any, cast
 
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from gateway import limits
 
 #: Request line and headers together, and the trailers behind a body with them.
 HEAD_BYTES = 64 * 1024
@@ -13,6 +17,15 @@ HEAD_BYTES = 64 * 1024
 HEAD_SECONDS = 15.0
 #: How long the rest of a body may arrive, unread, behind an answer: closed at once, many clients would never see that.
 LINGER_SECONDS = 2.0
+
+
+#: In the scope of a request: when it began to wait for its turn. On a server with too much to do most of a wait is there.
+QUEUED = "peergate.queued"
+#: To whoever is one connection too many.
+CROWDED = (
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncache-control: no-store\r\n"
+    b"content-length: 0\r\nconnection: close\r\n\r\n"
+)
 
 
 class HeadTooLarge(Exception):
@@ -31,9 +44,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._lingers = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the class above has it
-        """Time the first head from here."""
+        """Time the first head from here; one connection too many is told to come back, and closed."""
         self._head_since = self.loop.time()
         super().connection_made(transport)
+        if len(self.connections) > limits.CONNECTIONS:
+            self.transport.write(CROWDED)
+            self.linger()
 
     def on_message_begin(self) -> None:
         """Time and count a head from its first byte."""
@@ -60,6 +76,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self.cycle is not before:
             self.cycle.transport = _Ending(self, self.cycle)  # type: ignore[assignment]  # the part of one that a cycle uses
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        cast(dict[str, Any], cycle.scope)[QUEUED] = perf_counter()
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""

@@ -19,15 +19,17 @@ from starlette.types import ASGIApp
 from gateway.operations.call import Services
 from gateway.operations.reload import note_deciding, reload
 from gateway.operations.sweeps import Sweep
-from gateway.web.app import report_fault
+from gateway.operations.traffic import Traffic
+from gateway.web.app import Application, report_fault
+from gateway.web.lines import reporting
 from gateway.web.protocol import BoundedProtocol
+from gateway.web.traces import traced
 
 #: A reader thread beside a busy one gets its turn after this long; at Python's own 5 ms reads fall to a few dozen a second.
 SWITCH_SECONDS = 0.0001
 #: Requests under way get this long to finish, which leaves a moment of the 5 s for the store.
 GRACE_SECONDS = 3
 KEEP_ALIVE_SECONDS = 75
-CONNECTIONS = 4_096
 HEAD_CHECK_SECONDS = 5.0
 LOST_CHECK_SECONDS = 0.5
 
@@ -41,11 +43,13 @@ class StoreLost(ServeError):
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it listens, and whose end is a return: the signal that asked for it is not raised again."""
+    """A server that says when it listens and that it is about to stop, and whose end is a return: the signal that asked for
+    it is not raised again."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], traffic: Traffic) -> None:
         super().__init__(config)
         self._ready = ready
+        self._traffic = traffic
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -63,6 +67,7 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True
+        self._traffic.draining = True
 
 
 def serve(app: ASGIApp, services: Services, *, ready: Callable[[str], None], sweeps: Sequence[Sweep] = ()) -> None:
@@ -72,16 +77,20 @@ def serve(app: ASGIApp, services: Services, *, ready: Callable[[str], None], swe
 
     Raises:
         ServeError: the address cannot be listened on.
+        ConfigError: what the settings ask for is not installed.
         StoreLost: the database died and could not be opened again; whoever runs this may start it anew.
     """
-    settings = services.settings
+    settings, traffic = services.settings, services.traffic
     sys.setswitchinterval(SWITCH_SECONDS)
     listening = listen(settings.host, settings.port)
-    server = _Server(_config(app), lambda: ready(address(listening)))
+    server = _Server(_config(app), lambda: ready(address(listening)), traffic)
     try:
         note_deciding(services)
-        with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-            runner.run(_run(server, listening, services, sweeps))
+        with reporting(settings, traffic) as told, traced(settings):
+            if isinstance(app, Application):
+                app.told = told
+            with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+                runner.run(_run(server, listening, services, sweeps))
     finally:
         listening.close()
         services.database.close()
@@ -110,7 +119,7 @@ def address(listening: socket.socket) -> str:
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:
-    # A line a request is the decision log's business, and a refused handshake is nobody's.
+    # A line a request is ours to write, and a refused handshake is nobody's.
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     return uvicorn.Config(
         app,
@@ -123,7 +132,6 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         server_header=False,
         # An address in a header is the client's own word, and guesses are counted by address.
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )

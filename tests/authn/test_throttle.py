@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from gateway.authn import throttle as throttle_module
-from gateway.authn.throttle import RateLimiter, Throttle
+from gateway.authn.throttle import RateLimiter, Throttle, network
 from gateway.errors import TooManyRequests
 from tests.authn.builders import NOW
 
@@ -106,6 +106,15 @@ def test_a_clock_that_goes_back_gives_nothing() -> None:
     limiter.take("key", NOW)
     with pytest.raises(TooManyRequests):
         limiter.take("key", NOW - timedelta(hours=1))
+
+
+def test_strangers_are_counted_by_the_network_of_their_address_and_told_so() -> None:
+    limiter = RateLimiter(1, by="address")
+    limiter.take(f"health {network('2001:db8::1')}", NOW)
+    with pytest.raises(TooManyRequests, match="1 requests a minute without a good credential from this address") as refused:
+        limiter.take(f"health {network('2001:db8::2')}", NOW)
+    assert refused.value.by == "address"
+    limiter.take(f"health {network('2001:db8:0:1::1')}", NOW)
 
 
 def test_a_rate_of_zero_is_no_limit() -> None:

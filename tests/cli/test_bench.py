@@ -47,10 +47,11 @@ FIGURES = {
         "policies-shadow",
     ],
     "authzen": ["authzen-batch", "authzen-single", "authzen-http-batch", "authzen-properties"],
+    "overload": ["overload-memory", "overload-statuses", "overload-recovery"],
     "kill": ["kill"],
 }
 MEMBERS = {"name", "what", "unit", "value", "must", "aim", "ratio", "met", "aim_met", "measured"}
-WITHOUT_RATIO = {"kill", "memory-hidden", "memory-insert", "policies-reload-failed", "policies-replay"}
+WITHOUT_RATIO = {"kill", "overload-statuses", "memory-hidden", "memory-insert", "policies-reload-failed", "policies-replay"}
 
 
 def run(*arguments: str) -> int:

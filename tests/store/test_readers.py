@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 import pytest
 
+from gateway import limits
 from gateway.store.db import Database
 from gateway.store.faults import StoreBusy, StoreFailed
-from gateway.store.readers import LIMIT
 from gateway.store.rows import Rows
 from tests.store.samples import a_thing
 
@@ -103,7 +103,7 @@ def test_a_read_whose_caller_has_gone_is_left_out_and_a_full_queue_is_refused(da
         gone.cancel()
         with pytest.raises(asyncio.CancelledError):
             await gone
-        others = [database._readers.submit(count, snapshot=False) for _ in range(LIMIT - 1)]
+        others = [database._readers.submit(count, snapshot=False) for _ in range(limits.READER_QUEUE - 1)]
         with pytest.raises(StoreBusy):
             await database.read(count)
         go.set()

@@ -9,9 +9,10 @@ from typing import Any
 import duckdb
 import pytest
 
+from gateway import limits
 from gateway.store.db import Database
 from gateway.store.faults import StoreBusy, StoreFailed
-from gateway.store.inbox import BATCH, LIMIT
+from gateway.store.inbox import BATCH
 from gateway.store.rows import Rows, Tx
 from gateway.store.writer import Unit, record
 from tests.store.samples import a_row, a_thing, busy_writer, logged, things, transaction
@@ -193,11 +194,11 @@ def test_a_note_that_cannot_be_written_down_is_refused_to_its_caller(database: D
 
 def test_a_full_queue_is_refused_and_goes_on_when_it_has_emptied(database: Database) -> None:
     with busy_writer(database):
-        futures = [database.write(Unit(lambda _: None)) for _ in range(LIMIT)]
+        futures = [database.write(Unit(lambda _: None)) for _ in range(limits.WRITER_QUEUE)]
         with pytest.raises(StoreBusy):
             database.write(Unit(lambda _: None))
         with pytest.raises(StoreBusy):
-            database.note([a_row()] * (LIMIT + 1))
+            database.note([a_row()] * (limits.WRITER_QUEUE + 1))
     for future in futures:
         future.result()
     assert database.write(a_thing("later")).result() == 0

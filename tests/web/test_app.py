@@ -9,12 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 from starlette.types import Message
 
+from gateway import limits
 from gateway.authn.authenticator import Authenticator
 from gateway.errors import Conflict, InvalidToken, NotFound, Unauthenticated
 from gateway.operations.call import Call, Services
@@ -22,9 +24,9 @@ from gateway.operations.fields import stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.operations.registry import OPERATIONS as PRODUCT
 from gateway.store.db import Database
-from gateway.web import app as app_module
 from gateway.web.app import create_app
 from gateway.web.challenge import challenge
+from gateway.web.protocol import QUEUED
 from tests.builders import Client, Gateway, done
 
 WORDS = "what a person wrote"
@@ -212,7 +214,7 @@ def test_an_answer_that_leaves_before_the_body_was_read_is_the_last_of_its_conne
     assert asked("GET", "/t/conflicting", key) == (409, "close")
     assert asked("GET", "/t/conflicting", key, b"") == (409, None)
     assert asked("POST", "/t/mirror", {"Content-Type": "application/json", **key}, b"{") == (400, None)
-    monkeypatch.setattr(app_module, "CONCURRENT_REQUESTS", 0)
+    monkeypatch.setattr(limits, "CONCURRENT_REQUESTS", 0)
     assert asked("POST", "/t/mirror", key) == (503, "close")
 
 
@@ -302,10 +304,36 @@ def test_a_credential_over_its_rate_is_told_when_to_come_back_and_others_are_not
     assert owner.http.delete("/t/nothing").status_code == 401
 
 
+def test_whoever_shows_no_good_credential_is_counted_by_address_and_a_good_one_never_is(gateway: Gateway) -> None:
+    signer = gateway.services.authenticator.signer
+    limited = Authenticator(signer, gateway.services.state, rate_limit=0, address_limit=2)
+    owner = over(gateway, replace(gateway.services, authenticator=limited))
+    wrong = [{}, {"Authorization": "Bearer nonsense"}, {"Authorization": "Basic x"}]
+    answers = [owner.http.delete("/t/nothing", headers=headers) for headers in wrong]
+    assert [made.status_code for made in answers] == [401, 401, 429]
+    assert (answers[2].headers["retry-after"], answers[2].json()["title"]) == ("30", "too many requests")
+    assert [owner.http.get("/t/public").status_code for _ in range(3)] == [200, 200, 429]
+    assert [owner.http.get("/health/live").status_code for _ in range(3)] == [200, 200, 429]
+    assert [owner.delete("/t/nothing").status_code for _ in range(5)] == [204] * 5
+
+
 def test_one_request_too_many_at_once_is_told_to_come_back(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_module, "CONCURRENT_REQUESTS", 0)
+    monkeypatch.setattr(limits, "CONCURRENT_REQUESTS", 0)
     made = over(gateway).get("/t/public")
     assert (made.status_code, made.headers["retry-after"]) == (503, "1")
+
+
+def test_a_request_that_waited_long_for_its_turn_is_told_to_come_back(gateway: Gateway) -> None:
+    app = create_app(gateway.services, OPERATIONS)
+    waited = [limits.TURN_SECONDS + 1, 0.0]
+
+    async def behind(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, QUEUED: perf_counter() - waited.pop(0)}, receive, send)
+
+    http = TestClient(behind)
+    shed, answered = http.get("/t/public"), http.get("/t/public")
+    assert (shed.status_code, shed.headers["retry-after"], answered.status_code) == (503, "1", 200)
+    assert shed.json()["detail"] == "too many requests came before this one; try again"
 
 
 def test_the_application_takes_part_in_a_lifespan_and_takes_no_websocket(gateway: Gateway) -> None:

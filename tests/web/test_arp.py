@@ -46,7 +46,7 @@ UNAUTHORIZED = b'{"ok":false,"error":"unauthorized"}'
         (TooLarge("large"), "bad_request", {}),
         (Forbidden("no", decision_id="d"), "forbidden", {}),
         (Unsatisfiable("what"), "obligation_unsatisfiable", {}),
-        (TooManyRequests("slower", retry_after=7), "rate_limited", {b"retry-after": b"7"}),
+        (TooManyRequests("slower", retry_after=7, by="grant"), "rate_limited", {b"retry-after": b"7"}),
         (Broken(), "internal", {}),
         (Unavailable("later", retry_after=0), "internal", {b"retry-after": b"1"}),
     ],

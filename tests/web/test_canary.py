@@ -1,4 +1,7 @@
-"""A hidden row and every route: whoever holds the credential of a connection asks all there is, and it is in no answer."""
+"""A hidden row and every route: whoever holds the credential of a connection asks all there is, and it is in no answer.
+
+And marked secrets through every route: neither they nor what was read are in the lines, the traces and the metrics.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,23 @@ from collections.abc import Iterator
 
 import pytest
 
+from gateway import spans
 from gateway.model.memory import LAYERS
 from gateway.operations.operation import Operation
 from gateway.operations.registry import OPERATIONS
+from gateway.web.app import OWN
 from tests.builders import Client, Gateway, Response, done
 from tests.operations.asking import stored
 from tests.operations.connecting import connect
 from tests.operations.memory_acts import MODES, allow_all, remember, shared
 from tests.web.samples import body_of
+from tests.web.told import Told
 
 #: It is never sent: wherever it is, it was read. Every row is found by `QUERY`.
 CANARY = "canary-5f0c"
 QUERY = "tea secret"
+#: In whatever is sent, wherever anything may be sent: nothing that is told of a request may hold it.
+MARK = "mark-7d21"
 #: Where fields are left out one after another, because a caller over a connection gets past some of the others.
 CLOSE = ("/v1/memories", "/v1/connections", "/api/")
 #: What keeps each canary from the connection.
@@ -108,7 +116,15 @@ def caged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caged]:
 
 
 @pytest.fixture(scope="module")
-def asked(caged: Caged) -> list[tuple[str, Response]]:
+def told(caged: Caged) -> Iterator[Told]:
+    """Everything that is told of requests from here on."""
+    made = Told(caged.gateway.http)
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="module")
+def asked(caged: Caged, told: Told) -> list[tuple[str, Response]]:
     """Every answer that whoever asks over a connection gets to anything, by operation."""
     answers = []
     for operation in sorted(OPERATIONS, key=lambda operation: operation.name == "session.end"):
@@ -145,3 +161,51 @@ def test_nothing_was_changed_on_the_way(caged: Caged, asked: list[tuple[str, Res
     rows = stored(caged.gateway, "SELECT count(*) FROM memories WHERE strpos(text, $1) > 0", CANARY)
     assert (rows, bool(asked)) == ([(len(caged.hidden) + 1,)], True)
     assert json.loads(caged.agent.get(f"/v1/memories/{caged.shown['id']}").text)["memory"] == caged.shown
+
+
+def marked(operation: Operation) -> Iterator[dict[str, object] | None]:
+    """The sample of an operation with a mark in the place of every text, then of one text after the other."""
+    sample = body_of(operation)
+    if sample is None:
+        yield None
+        return
+    texts = [name for name, value in sample.items() if isinstance(value, str | list | dict)]
+    yield {name: MARK if name in texts else value for name, value in sample.items()}
+    for name in texts if not operation.path.startswith("/v1/admin") else ():
+        yield {**sample, name: MARK}
+
+
+@pytest.fixture(scope="module")
+def sent(caged: Caged, asked: list[tuple[str, Response]], told: Told) -> dict[str, set[int]]:
+    """The statuses of every operation to whoever sends marks in its path, its query, its body and its headers."""
+    answered: dict[str, set[int]] = {}
+    headers = {"X-Auth-Confirm": MARK, "Idempotency-Key": MARK, "X-Forwarded-For": MARK, "User-Agent": MARK, "Cookie": MARK}
+    for operation in sorted((*OWN, *OPERATIONS), key=lambda operation: operation.name == "session.end"):
+        path = re.sub(r"\{[a-z_]+\}", MARK, operation.path)
+        query = {name: MARK for name in (*operation.query, MARK)}
+        for who in (caged.gateway.owner, caged.agent, Client(caged.gateway.http, "", f"ocv_{MARK}")):
+            for body in marked(operation):
+                made = who.request(operation.method, path, body, headers, **query)
+                answered.setdefault(operation.name, set()).add(made.status_code)
+    caged.gateway.http.get(f"/{MARK}/{MARK}?{MARK}={MARK}")
+    return answered
+
+
+def test_nothing_that_is_told_of_a_request_holds_what_was_sent_or_read(
+    caged: Caged, asked: list[tuple[str, Response]], sent: dict[str, set[int]], told: Told
+) -> None:
+    assert sent.keys() == {operation.name for operation in (*OWN, *OPERATIONS)}
+    assert {status for statuses in sent.values() for status in statuses} >= {200, 201, 400, 401, 403, 404}
+    hidden = [str(row["id"]) for row in (*caged.hidden, caged.shown)]
+    secrets = [MARK, CANARY, QUERY, "tea for everybody", "conn-1", caged.agent.id, *hidden]
+    secrets += [who.key for who in (*caged.callers, caged.agent, caged.gateway.owner)]
+    texts = {**told.texts(), "metrics": caged.gateway.auditor.get("/metrics").text}
+    for name, text in texts.items():
+        assert text, name
+        assert [secret for secret in secrets if secret in text] == [], name
+
+
+def test_a_secret_that_was_told_would_be_found(told: Told) -> None:
+    with spans.span("request") as made:
+        made.set(operation="canary-of-a-span")
+    assert "canary-of-a-span" in told.texts()["traces"]

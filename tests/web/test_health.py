@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 
+from gateway import limits
 from gateway.authn.authenticator import Authenticator
 from gateway.store.faults import StoreFailed
 from gateway.store.rows import Tx
 from gateway.store.writer import Unit
 from gateway.web.app import create_app
+from gateway.web.server import _Server
 from tests.builders import Gateway
 
 
@@ -89,3 +93,44 @@ def test_whoever_shows_a_credential_is_limited_as_anywhere_and_nobody_else_is(ga
     member = replace(gateway.member, http=http)
     assert [member.get("/health").status_code for _ in range(3)] == [200, 200, 429]
     assert [http.get("/health").status_code for _ in range(3)] == [200, 200, 200]
+
+
+def test_a_process_that_runs_is_live_whatever_its_store_does_and_asks_it_nothing(tmp_path: Path) -> None:
+    gateway = Gateway(tmp_path / "data")
+    gateway.close()
+    made = gateway.http.get("/health/live")
+    assert (made.status_code, made.json()) == (200, {"status": "live"})
+
+
+def test_a_process_is_ready_while_it_can_record_decisions(tmp_path: Path) -> None:
+    gateway = Gateway(tmp_path / "data")
+    assert asked(gateway, "/health/ready") == (200, {"status": "ready"})
+    gateway.services.database.failure = "it is opened again"
+    assert asked(gateway, "/health/ready") == (503, {"status": "failing"})
+    gateway.services.database.failure = None
+    assert asked(gateway, "/health/ready") == (200, {"status": "ready"})
+    gateway.close()
+    assert asked(gateway, "/health/ready") == (503, {"status": "failing"})
+
+
+def test_a_process_that_was_told_to_stop_is_live_and_not_ready(gateway: Gateway) -> None:
+    server = _Server(uvicorn.Config(gateway.http.app), lambda: None, gateway.services.traffic)
+    server.handle_exit(signal.SIGTERM, None)
+    try:
+        assert asked(gateway, "/health/ready") == (503, {"status": "draining"})
+        assert asked(gateway, "/health/live") == (200, {"status": "live"})
+    finally:
+        gateway.services.traffic.draining = False
+
+
+def test_a_process_with_too_much_to_do_is_live_and_not_ready(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("CONCURRENT_REQUESTS", "TURN_SECONDS"):
+        with monkeypatch.context() as lowered:
+            lowered.setattr(limits, limit, -1)
+            assert asked(gateway, "/health/live")[0] == 200
+            assert asked(gateway, "/health/ready")[0] == 503
+
+
+def asked(gateway: Gateway, path: str) -> tuple[int, Any]:
+    made = gateway.http.get(path)
+    return made.status_code, made.json()

@@ -114,7 +114,7 @@ from gateway.web.problems import Broken, WrongMethod, problem
             (),
         ),
         (
-            TooManyRequests("slower", retry_after=7),
+            TooManyRequests("slower", retry_after=7, by="grant"),
             {
                 "type": "urn:peergate:problem:too-many-requests",
                 "title": "too many requests",

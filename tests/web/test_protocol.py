@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from time import perf_counter
 from typing import Any
 
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from gateway import limits
 from gateway.web import protocol
-from gateway.web.protocol import HEAD_BYTES, HEAD_SECONDS, BoundedProtocol
+from gateway.web.protocol import HEAD_BYTES, HEAD_SECONDS, QUEUED, BoundedProtocol
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -129,3 +131,33 @@ def test_an_answer_to_a_whole_request_ends_its_connection_at_once() -> None:
         assert connection.transport.is_closing()
 
     asyncio.run(with_connection(talk, refusing))
+
+
+def test_one_connection_too_many_is_told_to_come_back_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        monkeypatch.setattr(limits, "CONNECTIONS", 1)
+        late_reader, late_writer = await asyncio.open_connection(*connection.transport.get_extra_info("sockname"))
+        late_writer.write(REQUEST)
+        head = await late_reader.read()
+        assert (head.startswith(b"HTTP/1.1 503 "), b"retry-after: 1\r\n" in head) == (True, True)
+        late_writer.close()
+        writer.write(REQUEST)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+
+    asyncio.run(with_connection(talk))
+
+
+def test_a_request_knows_since_when_it_waits_for_its_turn_also_behind_another() -> None:
+    waited: list[float] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        waited.append(perf_counter() - scope[QUEUED])
+        await answering(scope, receive, send)
+
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        writer.write(REQUEST + REQUEST)
+        for _ in range(2):
+            await reader.readuntil(b"ok")
+        assert [seconds >= 0 for seconds in waited] == [True, True]
+
+    asyncio.run(with_connection(talk, app))

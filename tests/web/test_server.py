@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import signal
 import socket
 import subprocess
@@ -112,6 +113,16 @@ def test_it_stops_cleanly_within_five_seconds_with_everything_answered_on_disk(
     )
     services.database.close()
     assert found == [(f"r{index}",) for index in range(20)]
+
+
+def test_it_writes_a_line_of_json_a_request_to_its_standard_error(tmp_path: Path) -> None:
+    server = Process(tmp_path / "data")
+    answered = httpx2.get(server.url + "/v1/peers", headers={"Authorization": f"Bearer {server.key}", "X-Request-Id": "mine"})
+    code, _, err = server.stop(signal.SIGTERM)
+    lines = [json.loads(line) for line in err.splitlines()]
+    assert (code, answered.status_code) == (0, 200)
+    [line] = [line for line in lines if line.get("request_id") == "mine"]
+    assert (line["operation"], line["status"], len(line["decisions"])) == ("peer.list", 200, 1)
 
 
 LOSE = """

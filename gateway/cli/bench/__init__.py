@@ -8,12 +8,25 @@ import platform
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.cli.bench.figure import FEWEST_ROUNDS, Figure, Plan, rounded
+from gateway.cli.bench.figure import FEWEST_ROUNDS, OVERLOAD_SECONDS, Figure, Plan, rounded
 from gateway.cli.exits import DONE, FINDING, USAGE, CommandError
 from gateway.cli.output import print_json, print_rows, progress
 
 #: What can be asked for, in the order of running. The code is in `catalogue`, which other commands have no need to load.
-NAMES = ("decision", "context", "rules", "rules-http", "observers", "start", "derive", "memory", "policies", "authzen", "kill")
+NAMES = (
+    "decision",
+    "context",
+    "rules",
+    "rules-http",
+    "observers",
+    "start",
+    "derive",
+    "memory",
+    "policies",
+    "authzen",
+    "overload",
+    "kill",
+)
 COLUMNS = ("name", "value", "must", "aim", "met", "ratio")
 ABOUT = """Measure this machine, on loopback and in temporary directories. Each figure says what it must be, or what is aimed
 at; the exit code is 1 when one is not what it must be. Figures are medians: between machines compare ratios, not seconds."""
@@ -25,6 +38,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"what to measure (all): {', '.join(NAMES)}")
     parser.add_argument("--rounds", type=int, default=FEWEST_ROUNDS, help=f"rounds of each kind ({FEWEST_ROUNDS})")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works; the figures mean little then")
+    parser.add_argument("--seconds", type=float, default=OVERLOAD_SECONDS, help=f"of `overload` ({OVERLOAD_SECONDS:g})")
     parser.add_argument("--clients", choices=("own", "wrk"), help="what makes requests (wrk where it is installed, else own)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
@@ -43,7 +57,7 @@ def run(given: argparse.Namespace) -> int:
             raise CommandError(f"`{name}` cannot be measured; known are {', '.join(NAMES)}", USAGE)
     if given.rounds < FEWEST_ROUNDS:
         raise CommandError(f"`--rounds` must be at least {FEWEST_ROUNDS}, got `{given.rounds}`", USAGE)
-    plan = Plan(given.rounds, given.quick, choose(given.clients))
+    plan = Plan(given.rounds, given.quick, choose(given.clients), given.seconds)
     figures = measure(given.names or NAMES, plan)
     if given.json:
         shown = [figure.as_json() for figure in figures]

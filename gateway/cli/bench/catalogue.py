@@ -12,6 +12,7 @@ from gateway.cli.bench.figure import Figure, Plan
 from gateway.cli.bench.kill import kill
 from gateway.cli.bench.memory import memory
 from gateway.cli.bench.observers import observers
+from gateway.cli.bench.overload import overload
 from gateway.cli.bench.policies import policies
 from gateway.cli.bench.rules import rules
 from gateway.cli.bench.rules_http import rules_http
@@ -29,5 +30,6 @@ CATALOGUE: Mapping[str, Callable[[Plan, Progress], list[Figure]]] = {
     "memory": memory,
     "policies": policies,
     "authzen": authzen,
+    "overload": overload,
     "kill": kill,
 }

@@ -75,7 +75,7 @@ def _serving(directory: Path) -> Iterator[tuple[int, list[_Target]]]:
     """The bare server and two gateways, and how many bytes an answer has."""
     empty, relaxed, durable = (directory / name for name in ("empty", "relaxed", "durable"))
     create_data(empty)
-    requests = _requests(_prepare(relaxed))
+    requests = requests_to(prepare(relaxed))
     shutil.copytree(relaxed, durable)
     with ExitStack() as running:
         gateways = [running.enter_context(gateway_on(relaxed, audit="relaxed")), running.enter_context(gateway_on(durable))]
@@ -105,7 +105,7 @@ def _shown(name: str, target: _Target) -> dict[str, object]:
     return shown | ({f"{name}_processor_us": median(target.processor)} if target.processor else {})
 
 
-def _prepare(data: Path) -> Filled:
+def prepare(data: Path) -> Filled:
     """A data directory whose peers have facts to tell of."""
     filled = fill(data, peers=PEERS, observers=AGENTS, agents=AGENTS)
     services = open_services(Settings(data=data))
@@ -118,7 +118,7 @@ def _prepare(data: Path) -> Filled:
     return filled
 
 
-def _requests(filled: Filled) -> list[Request]:
+def requests_to(filled: Filled) -> list[Request]:
     """Each peer is read once a turn, by another agent than the one before it."""
     return [
         Request(f"/v1/peers/{peer_id}/context", filled.agents[number % len(filled.agents)].key)

@@ -9,6 +9,7 @@ from typing import Literal
 #: Fewer rounds have no median worth the name.
 FEWEST_ROUNDS = 5
 QUICK_PART = 50
+OVERLOAD_SECONDS = 60.0
 
 Unit = Literal["x", "ms", "us", "s", "MB", "records", "rows/s", "pages", "requests", "decisions", "decisions/s"]
 Clients = Literal["own", "wrk"]
@@ -16,11 +17,15 @@ Clients = Literal["own", "wrk"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to measure: rounds of each kind, whole or quick (sizes divided by 50, to see that it works), by which clients."""
+    """How to measure: rounds of each kind, whole or quick (sizes divided by 50, to see that it works), by which clients.
+
+    `overload_seconds` is how long an overload is.
+    """
 
     rounds: int = FEWEST_ROUNDS
     quick: bool = False
     clients: Clients = "own"
+    overload_seconds: float = OVERLOAD_SECONDS
 
     def size(self, whole: int, *, least: int = 1) -> int:
         """A size as this plan has it; `least` is what a quick one still needs to mean anything."""
