@@ -43,7 +43,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One that answers a credential ten times a minute."""
-    made = Served(tmp_path_factory.mktemp("limited") / "data", rate_limit=10)
+    """One that answers a credential ten times a minute, and an address without a good one three times."""
+    made = Served(tmp_path_factory.mktemp("limited") / "data", rate_limit=10, address_limit=3)
     yield made
     made.close()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from gateway import limits
 from tests.builders import Client
 from tests.mcp.served import Served, message
 
@@ -180,3 +181,51 @@ def test_one_limit_counts_what_a_credential_asks_here_and_elsewhere(limited: Ser
     assert int(made.headers["retry-after"]) > 0
     assert agent.get("/v1/agents/me").status_code == 429
     assert limited.send(other.key, LIST).status_code == 200
+
+
+def test_whoever_shows_no_good_credential_is_counted_by_address_here_too(limited: Served) -> None:
+    made = [limited.send(key, LIST) for key in (None, "ocv_none", "a.b.c", "none")]
+    assert [each.status_code for each in made] == [401, 401, 401, 429]
+    assert (made[3].headers["retry-after"], made[3].json()["title"]) == ("20", "too many requests")
+    assert limited.services.traffic.limited["address"] == 1
+
+
+def test_one_message_too_many_at_once_is_told_to_come_back(
+    gateway: Served, agent: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = gateway.services.traffic.shed["requests"]
+    with monkeypatch.context() as patched:
+        patched.setattr(limits, "CONCURRENT_REQUESTS", 0)
+        made = gateway.send(agent.key, LIST)
+    assert (made.status_code, made.headers["retry-after"], made.json()["title"]) == (503, "1", "unavailable")
+    assert gateway.services.traffic.shed["requests"] == before + 1
+
+
+def test_a_message_is_counted_as_mcp_and_told_with_the_decisions_of_its_call(gateway: Served, agent: Client) -> None:
+    counts, told = gateway.services.traffic.requests, list[tuple[str, str, int, list[str]]]()
+    before = counts["mcp", "2xx"]
+    gateway.app.told = lambda exchange, status, _: told.append(
+        (exchange.request_id, exchange.operation, status, list(exchange.decisions))
+    )
+    called = json.dumps(message("tools/call", {"name": "memory_search", "arguments": {"query": "tea"}})).encode()
+    assert gateway.send(agent.key, called, x_request_id="r-1").status_code == 200
+    assert gateway.send(agent.key, LIST, x_request_id="r-2").status_code == 200
+    gateway.http.get("/health/live")  # by now both have been told
+    gateway.app.told = None
+    kept = gateway.services.database.read_sync(
+        lambda rows: rows.all("SELECT id FROM log WHERE request_id = $1 AND kind = 'decision'", "r-1")
+    )
+    assert told[:2] == [("r-1", "mcp", 200, [row[0] for row in kept]), ("r-2", "mcp", 200, [])]
+    assert (len(kept) > 0, counts["mcp", "2xx"]) == (True, before + 2)
+
+
+def test_a_call_that_is_told_to_come_back_is_counted_by_its_cause(
+    gateway: Served, agent: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shed = gateway.services.traffic.shed
+    before = shed["store"]
+    with monkeypatch.context() as patched:
+        patched.setattr(limits, "READER_QUEUE", 0)
+        patched.setattr(limits, "WRITER_QUEUE", 0)
+        called = gateway.call(agent, "memory_search", {"query": "tea"})
+    assert (called.failed, called.data["title"], shed["store"]) == (True, "unavailable", before + 1)
