@@ -73,6 +73,7 @@ def test_every_error_has_its_status_and_title() -> None:
         "TooManyRequests": (429, "too many requests"),
         "Unavailable": (503, "unavailable"),
         "Stale": (503, "unavailable"),
+        "Late": (503, "unavailable"),
     }
 
 

@@ -256,28 +256,25 @@ async def _derive(services: Services, grant: Grant[Any], as_of: datetime, *, dry
     return {"as_of": stamp(as_of), "dry_run": dry_run, **asdict(swept)}
 
 
+_work = partial(Operation, strict=True, unhurried=True)
 OPERATIONS: tuple[Operation, ...] = (
-    Operation(
+    _work(
         "admin.backup",
         "POST",
         "/v1/admin/backup",
         "Copy the data directory into a new one beside it, on the server's disk.",
         backup_now,
         actions=("admin.backup",),
-        strict=True,
-        unhurried=True,
     ),
-    Operation(
+    _work(
         "admin.erase",
         "POST",
         "/v1/admin/erase",
         "Rewrite the store so that no deleted byte is left on the disk.",
         erase_now,
         actions=("admin.erase",),
-        strict=True,
-        unhurried=True,
     ),
-    Operation(
+    _work(
         "admin.derive",
         "POST",
         "/v1/admin/derive",
@@ -285,17 +282,13 @@ OPERATIONS: tuple[Operation, ...] = (
         derive_now,
         actions=("admin.derive",),
         fields=("dry_run",),
-        strict=True,
-        unhurried=True,
     ),
-    Operation(
+    _work(
         "admin.verify",
         "POST",
         "/v1/admin/verify",
         "Walk the whole chain of the log.",
         verify_now,
         actions=("admin.verify",),
-        strict=True,
-        unhurried=True,
     ),
 )

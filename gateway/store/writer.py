@@ -16,9 +16,10 @@ import duckdb
 
 from gateway.model.evidence import LogRow
 from gateway.model.histogram import Histogram
+from gateway.store.commit import Commit, Refused
 from gateway.store.faults import StoreFailed
 from gateway.store.inbox import IDLE, Inbox, Turn, Work
-from gateway.store.log import Entry, Head, Log, encode
+from gateway.store.log import Entry, Log, encode
 from gateway.store.mark import Mark
 from gateway.store.rows import Tx
 from gateway.store.state import State
@@ -60,28 +61,6 @@ class Instance:
     mark: Mark
 
 
-@dataclass(slots=True)
-class _Commit:
-    """A commit and what is told of it. When the instance dies in it, the log of the next instance says whether it happened."""
-
-    units: Sequence[Work]
-    results: Sequence[Any]
-    start: Head
-    end: Head
-    returned: bool = False
-
-    def kept(self, head: Head) -> bool:
-        """Say whether it is in the log that ends with `head`; of one without rows only COMMIT itself can tell."""
-        return self.returned if self.start == self.end else head == self.end
-
-    def acknowledge(self) -> None:
-        for unit, result in zip(self.units, self.results, strict=True):
-            if isinstance(result, _Refused):
-                unit.future.set_exception(result.error)
-            else:
-                unit.future.set_result(result)
-
-
 class Writer:
     """The thread. When the instance has died it calls `revive(error)`, which attaches another one or raises.
 
@@ -94,8 +73,8 @@ class Writer:
         self._state = state
         self._inbox = Inbox()
         self._instance: Instance | None = None
-        self._under_way: _Commit | None = None
-        self._kept: _Commit | None = None
+        self._under_way: Commit | None = None
+        self._kept: Commit | None = None
         self._unwritten: Sequence[Entry] = ()
         self.commits = Histogram()
         self.rows_logged = 0
@@ -216,7 +195,7 @@ class Writer:
             results = [_attempt(unit.order, tx) for unit in units]
             tx.flush()
             chained = log.chain([*notes, *tx.entries])
-            self._under_way = commit = _Commit(units, results, log.head, chained.head)
+            self._under_way = commit = Commit(units, results, log.head, chained.head)
             written = log.write(tx, chained)
         except FATAL:
             raise
@@ -276,14 +255,7 @@ class _RolledBack(Exception):
         self.error = error
 
 
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    """What a unit raised before it had changed anything: it is as if it had not been, and the others go on."""
-
-    error: Exception
-
-
-def _attempt(unit: Unit[T], tx: Tx) -> T | _Refused:
+def _attempt(unit: Unit[T], tx: Tx) -> T | Refused:
     """Run one unit among others. One that looks and says no must not cost them their common commit."""
     changes, entries, callbacks = tx.changes, len(tx.entries), len(tx.callbacks)
     try:
@@ -294,7 +266,7 @@ def _attempt(unit: Unit[T], tx: Tx) -> T | _Refused:
         if tx.failure is not None or tx.changes != changes:
             raise
         del tx.entries[entries:], tx.callbacks[callbacks:]
-        return _Refused(error)
+        return Refused(error)
 
 
 def _run(unit: Unit[T], tx: Tx) -> T:
