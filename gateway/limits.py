@@ -35,7 +35,7 @@ GUESSES_PER_MINUTE = 10
 #: Requests under way at once; one more is told to come back, before anything of it is read.
 CONCURRENT_REQUESTS = 512
 #: A request that has waited for its turn this long is told to come back: whoever comes after it waits less for that.
-TURN_SECONDS = 1.0
+TURN_SECONDS = 0.5
 #: Connections at once; one more is told to come back and closed.
 CONNECTIONS = 4_096
 #: What may wait for the writer, and for the two readers; more is told to come back.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Mapping
 from typing import Final, Literal
 
 Prefix = Literal["1ck_", "ocv_", "plt_", "pgc_", "pgb_", "ct_", "rat_"]
@@ -19,7 +20,7 @@ CLAIM: Final[Prefix] = "ct_"
 REAUTH: Final[Prefix] = "rat_"
 
 #: The prefix of a long-lived key says whose it is; the stored row has to agree.
-KEY_HOLDERS: Final[dict[str, KeyHolder]] = {
+KEY_HOLDERS: Final[Mapping[str, KeyHolder]] = {
     HUMAN_KEY: "Human",
     AGENT_KEY: "Agent",
     PLATFORM_KEY: "Platform",
@@ -27,6 +28,8 @@ KEY_HOLDERS: Final[dict[str, KeyHolder]] = {
     BRIDGE_KEY: "Bridge",
 }
 
+#: Of every prefix in there.
+PREFIX_CHARACTERS = 4
 SECRET_BYTES = 32
 #: Longer than any key: what is sent as one may be no longer.
 KEY_CHARACTERS = 256
@@ -62,4 +65,4 @@ def same_hash(one: str, other: str) -> bool:
 
 def holder_of(secret: str) -> KeyHolder | None:
     """Whose kind of key this is by its prefix, or None when it is no long-lived key."""
-    return next((holder for prefix, holder in KEY_HOLDERS.items() if secret.startswith(prefix)), None)
+    return KEY_HOLDERS.get(secret[:PREFIX_CHARACTERS])

@@ -22,6 +22,8 @@ from gateway.cli.exits import CommandError
 from gateway.cli.output import Progress
 
 TIMES = 4
+#: Connections that are left for others; the flood takes all the rest.
+SPARE = 96
 #: A first flood, after which everything that many connections need has been had once.
 WARM_SECONDS = 10.0
 CALM_SECONDS = 3.0
@@ -36,10 +38,10 @@ FINE = {"200", "429", "503"}
 def overload(plan: Plan, shown: Progress) -> list[Figure]:
     """Contexts with a relaxed audit: calm, a first flood, the flood, and calm again.
 
-    Each connection wants to send at a rate, together four times what was answered in calm, and waits for its answer first:
-    what it could not send for that is what the server held back.
+    Each connection wants to send at a rate, together four times what was answered in calm, and waits for its answer first,
+    so that what was sent may be less: the rest is what the server held back.
     """
-    connections = plan.size(TIMES * limits.CONCURRENT_REQUESTS, least=limits.CONCURRENT_REQUESTS + 128)
+    connections = plan.size(limits.CONNECTIONS - SPARE, least=limits.CONCURRENT_REQUESTS + 128)
     allow_files(connections + 1_024)
     with tempfile.TemporaryDirectory(prefix="peergate-bench-") as directory:
         data = Path(directory) / "data"
@@ -64,6 +66,7 @@ def overload(plan: Plan, shown: Progress) -> list[Figure]:
         "wanted_times_calm": float(TIMES),
         "sent_times_calm": came["sent"] / seconds / calm.per_second,
         "answered_times_calm": statuses.get("200", 0) / seconds / calm.per_second,
+        "clients_busy": came["clients_busy"],
         "load_average": os.getloadavg()[0],
         **{f"status_{status}": count for status, count in sorted(statuses.items())},
     }
