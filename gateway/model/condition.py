@@ -153,6 +153,8 @@ def weight(condition: Condition) -> int:
             return found
         case OneOf(values=values) | HoldsAny(values=values) | HoldsAll(values=values) | HeldBy(values=values):
             return 1 + len(values) // VALUES_A_TERM
+        case Known():
+            return 0
         case _:
             return 1
 

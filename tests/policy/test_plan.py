@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import cedarpy
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gateway.model.condition import FALSE, TRUE, Equals, weight
@@ -268,6 +268,7 @@ def test_a_plan_keeps_exactly_the_rows_that_are_allowed_one_by_one(
     agreed(policies, level=level, n=n, word=word, seed=seed)
 
 
+@example("resource.owner is User && context.n + 9223372036854775807 > 0", 0, "1")
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(CONDITIONS, st.integers(0, 2), st.sampled_from(["1", '1, "word": "a"', "0"]))
 def test_a_policy_weighs_no_more_when_it_is_asked_than_when_it_is_loaded(condition: str, level: int, n: str) -> None:
