@@ -111,7 +111,7 @@ def test_a_log_that_cannot_be_written_stops_nothing() -> None:
 def test_what_went_wrong_is_a_line_without_what_the_exception_says() -> None:
     kept: list[bytes] = []
     lines = Lines(kept.append)
-    logger = logging.Logger("some.library")
+    logger = logging.Logger("another.package")
     logger.addHandler(Handler(lines, as_json))
     try:
         raise ValueError("what a person wrote")
@@ -121,7 +121,7 @@ def test_what_went_wrong_is_a_line_without_what_the_exception_says() -> None:
     lines.close()
     [line] = b"".join(kept).decode().splitlines()
     said = json.loads(line)
-    assert (said["level"], said["logger"]) == ("error", "some.library")
+    assert (said["level"], said["logger"]) == ("error", "another.package")
     assert said["message"].startswith("it broke ValueError\n")
     assert "in test_what_went_wrong" in said["message"]
     assert "person wrote" not in line.replace('raise ValueError(\\"what a person wrote\\")', "")
