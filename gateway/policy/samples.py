@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from cedarpy import pst
 
@@ -15,10 +15,22 @@ from gateway.policy.prove.schema import Question
 from gateway.policy.reading import nodes
 from gateway.policy.value import uid_json
 
-#: How often a value, a parent, or all attributes of an entity give way to others.
-CHANGED = 0.2
+#: How often a value, a parent, or all attributes of an entity give way to others, one rate a request. Much varied, hardly one
+#: is permitted; little varied, one differs from its case in a single value.
+RATES = (0.02, 0.2)
+#: Who asks, what about, the context and the names give way this much more often.
+SIDE = 2.5
 EXTENSIONS = frozenset(("decimal", "datetime", "duration", "ip"))
 Json = Any
+
+
+class _Dice(NamedTuple):
+    chance: Random
+    rate: float
+
+    def change(self, share: float = 1.0) -> bool:
+        """Whether something changes, of what changes at a share of the rate."""
+        return self.chance.random() < self.rate * share
 
 
 class Samples:
@@ -58,17 +70,21 @@ class Samples:
         while hosts:
             number += 1
             host = chance.choice(near if near and chance.random() < 0.5 else hosts)
-            yield self._made(f"sample {number} of {kind.action}", host, kind, chance.choice(contexts), chance)
+            dice = _Dice(chance, chance.choice(RATES))
+            own = host.action == kind.action and not dice.change(SIDE)
+            context = host.request["context"] if own else chance.choice(contexts)
+            yield self._made(f"sample {number} of {kind.action}", host, kind, context, dice)
 
-    def _made(self, name: str, host: Case, kind: Question, context: Json, chance: Random) -> Case:
+    def _made(self, name: str, host: Case, kind: Question, context: Json, dice: _Dice) -> Case:
+        chance = dice.chance
         there: dict[str, list[str]] = defaultdict(list)
         for entity in host.entities:
             there[entity["uid"]["type"]].append(entity["uid"]["id"])
         sides = [
-            own if own.type == type_ and chance.random() < 0.5 else EntityUid(type_, chance.choice(there[type_]))
+            own if own.type == type_ and not dice.change(SIDE) else EntityUid(type_, chance.choice(there[type_]))
             for own, type_ in ((host.principal, kind.principal), (host.resource, kind.resource))
         ]
-        entities = [self._entity(entity, there, chance) for entity in host.entities]
+        entities = [self._entity(entity, there, dice) for entity in host.entities]
         action = host.request["action"].split("::")[:-1]
         raw: dict[str, Json] = {
             "name": name,
@@ -76,7 +92,7 @@ class Samples:
                 "principal": uid_json(sides[0]),
                 "action": "::".join((*action, f'"{kind.action}"')),
                 "resource": uid_json(sides[1]),
-                "context": self._varied(context, there, chance),
+                "context": self._varied(context, there, dice),
             },
             "entities": entities,
             "decision": "deny",
@@ -85,7 +101,7 @@ class Samples:
         }
         if sides[0] == host.principal and "grants" in host.raw:
             raw["grants"] = host.raw["grants"]
-        if chance.random() < 0.5:
+        if dice.change(SIDE):
             renamed = {
                 (type_, chance.choice(there[type_])): chance.choice(ids) for type_, ids in self._named.items() if there[type_]
             }
@@ -95,37 +111,37 @@ class Samples:
             request[side] = f'{request[side]["type"]}::"{request[side]["id"]}"'
         return from_json(raw)
 
-    def _entity(self, entity: Json, there: dict[str, list[str]], chance: Random) -> Json:
+    def _entity(self, entity: Json, there: dict[str, list[str]], dice: _Dice) -> Json:
         alike = self._alike[entity["uid"]["type"]]
-        attrs = chance.choice(alike)["attrs"] if chance.random() < CHANGED else entity["attrs"]
-        parents = [parent for parent in entity["parents"] if chance.random() >= CHANGED / 2]
-        if chance.random() < CHANGED:
-            parents += [_present(parent, there, chance) for parent in chance.choice(alike)["parents"]]
+        attrs = dice.chance.choice(alike)["attrs"] if dice.change() else entity["attrs"]
+        parents = [parent for parent in entity["parents"] if not dice.change(0.5)]
+        if dice.change():
+            parents += [_present(parent, there, dice) for parent in dice.chance.choice(alike)["parents"]]
         kept = {(parent["type"], parent["id"]): parent for parent in parents}
-        return {**entity, "attrs": self._varied(attrs, there, chance), "parents": list(kept.values())}
+        return {**entity, "attrs": self._varied(attrs, there, dice), "parents": list(kept.values())}
 
-    def _varied(self, value: Json, there: dict[str, list[str]], chance: Random) -> Json:
+    def _varied(self, value: Json, there: dict[str, list[str]], dice: _Dice) -> Json:
         match value:
             case {"__entity": uid}:
-                return {"__entity": self._varied(uid, there, chance)}
+                return {"__entity": self._varied(uid, there, dice)}
             case {"type": str(), "id": str()} if len(value) == 2:
-                return _present(value, there, chance)
+                return _present(value, there, dice)
             case dict() if "__extn" not in value:
-                return {name: self._varied(member, there, chance) for name, member in value.items()}
+                return {name: self._varied(member, there, dice) for name, member in value.items()}
             case list():
-                kept = [self._varied(member, there, chance) for member in value if chance.random() >= CHANGED]
+                kept = [self._varied(member, there, dice) for member in value if not dice.change()]
                 return list({repr(member): member for member in kept}.values())
             case bool():
-                return value != (chance.random() < CHANGED)
+                return value != dice.change()
             case _:
                 [(kind, _)] = _leaves(value)
-                return chance.choice(self._values[kind]) if chance.random() < CHANGED else value
+                return dice.chance.choice(self._values[kind]) if dice.change() else value
 
 
-def _present(uid: Json, there: dict[str, list[str]], chance: Random) -> Json:
+def _present(uid: Json, there: dict[str, list[str]], dice: _Dice) -> Json:
     """An entity of a type that is there: mostly the one that is named."""
     ids = there.get(uid["type"], [])
-    return {**uid, "id": chance.choice(ids)} if ids and (uid["id"] not in ids or chance.random() < CHANGED / 2) else uid
+    return {**uid, "id": dice.chance.choice(ids)} if ids and (uid["id"] not in ids or dice.change(0.5)) else uid
 
 
 def _leaves(value: Json) -> Iterator[tuple[str, Json]]:

@@ -20,7 +20,7 @@ READ = Question("peer.read_context", "Agent", "Peer")
 NEAR = '@id("near") forbid (principal == User::"eve", action, resource) when { resource.level > 41 };'
 
 
-def made(kind: Question, seed: int = 0, count: int = 60) -> list[Case]:
+def made(kind: Question, seed: int = 0, count: int = 200) -> list[Case]:
     return list(islice(Samples(CASES, shipped().trees.values()).of(kind, Random(seed)), count))
 
 
