@@ -121,6 +121,21 @@ class Unavailable(GatewayError):
         self.cause = cause
 
 
+class Stale(Unavailable):
+    """What a decision rested on has changed before its answer or its change; the request is run again some times first."""
+
+    def __init__(self) -> None:
+        super().__init__("what this was decided on keeps changing; try again", cause="stale")
+
+
+class Late(Unavailable):
+    """The deadline came before the answer; `decision_id` names what had been decided, if anything was."""
+
+    def __init__(self, seconds: int, decision_id: str | None) -> None:
+        super().__init__(f"there was no answer within {seconds} s; try again", cause="deadline")
+        self.decision_id = decision_id
+
+
 def echo(value: object) -> str:
     """What was sent, short and harmless, in backticks; only the kind of a list or an object."""
     match value:
@@ -136,18 +151,3 @@ def echo(value: object) -> str:
             value = Decimal(value)  # str() of an int raises an error of its own above 4300 digits
     shown = "".join(c if c.isprintable() and c != "`" else "?" for c in str(value)[:40])
     return f"`{shown}`"
-
-
-class Stale(Unavailable):
-    """What a decision rested on has changed before its answer or its change; the request is run again some times first."""
-
-    def __init__(self) -> None:
-        super().__init__("what this was decided on keeps changing; try again", cause="stale")
-
-
-class Late(Unavailable):
-    """The deadline came before the answer; `decision_id` names what had been decided, if anything was."""
-
-    def __init__(self, seconds: int, decision_id: str | None) -> None:
-        super().__init__(f"there was no answer within {seconds} s; try again", cause="deadline")
-        self.decision_id = decision_id
