@@ -123,15 +123,27 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class _Ending:
-    """The transport as one answer sees it: closed before the request was read, it lingers."""
+    """The transport as one answer sees it: its head goes out with the body, in one packet where both fit into one, and closed
+    before the request was read, it lingers."""
 
     def __init__(self, protocol: BoundedProtocol, cycle: RequestResponseCycle) -> None:
         self._protocol = protocol
         self._cycle = cycle
-        self.write = protocol.transport.write
+        self._head: bytes | None = None
         self.is_closing = protocol.transport.is_closing
 
+    def write(self, data: bytes) -> None:
+        cycle = self._cycle
+        if self._head is None and cycle.response_started and cycle.scope["method"] != "HEAD":
+            self._head = data
+            return
+        self._protocol.transport.write(self._head + data if self._head else data)
+        if self._head:
+            self._head = b""
+
     def close(self) -> None:
+        if self._head:
+            self._protocol.transport.write(self._head)
         if self._cycle.more_body:
             self._protocol.linger()
         else:

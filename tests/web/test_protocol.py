@@ -44,6 +44,42 @@ async def with_connection(talk: Any, app: Any = answering) -> None:
     await server.wait_closed()
 
 
+def test_the_head_of_an_answer_goes_out_with_its_body() -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        transport, packets = connection.transport, []
+
+        class Recorded:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(transport, name)
+
+            def write(self, data: bytes) -> None:
+                packets.append(data)
+                transport.write(data)
+
+        connection.transport = Recorded()
+        writer.write(REQUEST)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        writer.write(REQUEST.replace(b"Host", b"Expect: 100-continue\r\nContent-Length: 0\r\nHost"))
+        assert (await reader.readuntil(b"ok")).count(b"HTTP/1.1") == 1
+        writer.write(REQUEST.replace(b"GET", b"HEAD"))
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        assert [packet.count(b"\r\n\r\n") for packet in packets] == [1, 1, 1]
+
+    asyncio.run(with_connection(talk))
+
+
+async def breaking(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+
+
+def test_an_answer_that_breaks_off_after_its_head_ends_the_connection_behind_it() -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        writer.write(REQUEST)
+        assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+
+    asyncio.run(with_connection(talk, breaking))
+
+
 def test_a_connection_that_sends_no_request_is_closed_after_a_while() -> None:
     async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
         connection.close_if_slow(loop.time() + HEAD_SECONDS / 2)
