@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Properties = Mapping[str, object]
 #: What a search looks for: the member of the question that it leaves open.
 Sought = Literal["subject", "resource", "action"]
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """A subject or a resource as it is named from outside: a type, an id, and what was sent of it."""
 
     type: str
@@ -20,8 +18,7 @@ class Named:
     properties: Properties | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """One question, its values as JSON has them; of a search, the id or the name that it looks for is empty."""
 
     subject: Named
