@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Protocol
+from typing import Literal, Protocol
 
 #: The names of all spans there are: none is ever made of what was sent.
-NAMES = ("request", "authenticate", "entities", "decide", "store", "log")
+Name = Literal["request", "authenticate", "entities", "decide", "store", "log"]
 
 
 class Span(Protocol):
@@ -31,12 +31,12 @@ class _Nothing:
 
 
 _NOTHING = _Nothing()
-Make = Callable[[str], AbstractContextManager[Span]]
+Make = Callable[[Name], AbstractContextManager[Span]]
 _make: Make | None = None
 
 
-def span(name: str) -> AbstractContextManager[Span]:
-    """A span of this name (one of `NAMES`) around a block, inside the one around it."""
+def span(name: Name) -> AbstractContextManager[Span]:
+    """A span of this name around a block, inside the one around it."""
     return _NOTHING if _make is None else _make(name)
 
 

@@ -6,9 +6,9 @@ import ast
 import shutil
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
-
-import pytest
 
 from gateway import errors
 from gateway.errors import GatewayError
@@ -25,13 +25,19 @@ def test_the_layers_hold() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(
-    ("driver", "room"), [("cedarpy", "gateway/policy/"), ("duckdb", "gateway/store/"), ("mcp", "gateway/mcp/")]
-)
-def test_a_driver_is_spoken_to_in_one_room_only(driver: str, room: str) -> None:
-    users = {file for file, tree in TREES.items() if driver in _imported(tree)}
-    assert users
-    assert {file for file in users if not file.startswith(room)} == set()
+def test_facts_are_made_with_the_standard_library_alone() -> None:
+    files = {file.name: _imported(ast.parse(file.read_text())) for file in (ROOT / "derive").rglob("*.py")}
+    assert {name: used for name, used in files.items() if used - sys.stdlib_module_names - {"derive"}} == {}
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
+    declared, provides = {line.partition("==")[0] for line in lines}, packages_distributions()
+    trees = (ast.parse(file.read_text()) for room in ("gateway", "tests") for file in (ROOT / room).rglob("*.py"))
+    outside = set[str]().union(*map(_imported, trees)) - sys.stdlib_module_names - {"derive", "gateway", "tests"}
+    names = {name: {each.lower().replace("_", "-") for each in provides[name]} for name in sorted(outside)}
+    assert [name for name, packages in names.items() if declared.isdisjoint(packages)] == []
 
 
 def test_every_module_says_what_it_is_in_one_line() -> None:

@@ -38,6 +38,6 @@ def test_with_a_tracer_spans_are_its_own_until_it_is_taken_away() -> None:
 
 
 def test_a_gateway_that_traces_nothing_imports_nothing_for_it() -> None:
-    script = "import gateway.cli.main, gateway.web.server, gateway.wiring, sys; print('opentelemetry' in sys.modules)"
+    script = "import gateway.cli.main, gateway.mcp.surface, gateway.web.server, sys; print('opentelemetry.sdk' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -27,7 +27,22 @@ from gateway.store.faults import StoreRefused
 from gateway.store.files import Files
 from gateway.store.lock import Lock
 
-PACKAGES = ("cedarpy", "duckdb", "starlette", "uvicorn", "joserfc", "argon2-cffi", "pyotp")
+#: What a gateway cannot do without: the dependencies of `pyproject.toml` but those that some systems do not have.
+PACKAGES = (
+    "cedarpy",
+    "duckdb",
+    "starlette",
+    "uvicorn",
+    "httptools",
+    "joserfc",
+    "cryptography",
+    "argon2-cffi",
+    "pyotp",
+    "tzdata",
+    "mcp",
+    "mcp-types",
+    "httpx",
+)
 LEAST_FREE_BYTES = 1 << 30
 #: In the place of a data directory where none is named.
 NOWHERE = Path()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gateway.errors import GatewayError, Invalid
 from gateway.operations.fields import Fields
 from gateway.web.answer import Answer, answer
@@ -14,17 +12,9 @@ from gateway.web.problems import problem_details, problem_headers
 NO_MESSAGE, STOPPED = -32600, -32000
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A request or a notification; `arguments` are those of a tool call, with numbers as they were written."""
-
-    method: str
-    arguments: Fields
-
-
-def read_message(body: bytes) -> Message:
-    """The message that a body holds. The library reads the same bytes again and finds the same in them: what two readers
-    may take differently is refused here.
+def read_arguments(body: bytes) -> Fields:
+    """The arguments in a message, with numbers as they were written; empty where it has none. The library reads the same bytes
+    again and finds the same in them: what two readers may take differently is refused here.
 
     Raises:
         Invalid: not one JSON-RPC message.
@@ -33,7 +23,7 @@ def read_message(body: bytes) -> Message:
     fields = Fields(sent)
     if sent.get("jsonrpc") != "2.0":
         raise fields.wrong("jsonrpc", "`2.0`")
-    method = fields.text("method", longest=128)
+    fields.text("method", longest=128)
     named = sent.get("id", 0)
     if isinstance(named, bool) or not isinstance(named, int | str):
         raise fields.wrong("id", "a string or a whole number")
@@ -41,7 +31,7 @@ def read_message(body: bytes) -> Message:
     arguments = params.get("arguments")
     if arguments is not None and not isinstance(arguments, dict):
         raise Invalid("`params.arguments` must be an object", field="params.arguments")
-    return Message(method, Fields(arguments or {}))
+    return Fields(arguments or {})
 
 
 def refusal(error: GatewayError, metadata: str | None) -> Answer:

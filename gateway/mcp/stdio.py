@@ -57,7 +57,7 @@ class Bridge:
     def _passed(self, sent: dict[str, Any], got: httpx.Response) -> bytes:
         try:
             answer = got.json()
-            if got.is_success and sent.get("method") == "initialize":
+            if sent.get("method") == "initialize" and "result" in answer:
                 self._version = answer["result"]["protocolVersion"]
             if got.is_success or answer["id"] is not None:
                 return got.content

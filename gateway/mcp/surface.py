@@ -137,12 +137,12 @@ class Surface:
             raise NotFound("there is no such session; begin a new one")
         check_content_type(headers)
         body = await read_body(receive, headers, limits.LARGE_BODY_BYTES)
-        sent = message.read_message(body)
+        arguments = message.read_arguments(body)
         # The body took its time: nothing that ended meanwhile counts.
         now, version = services.clock(), services.state.version
         caller = services.authenticator.authenticate(shown, now)
         session = exchange.session = Session(caller, exchange.request_id, now, source, shown, version)
-        return await self._pass(Visit(session, sent.arguments, len(body)), scope, receive, body)
+        return await self._pass(Visit(session, arguments, len(body)), scope, receive, body)
 
     async def _pass(self, visit: Visit, scope: Scope, receive: Receive, body: bytes) -> Answer:
         if self._manager is None:

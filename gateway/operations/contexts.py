@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import date, datetime
 
 from derive.context import Cut
+from gateway.recent import Recent
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +32,20 @@ class ContextCache:
     PEERS = 65_536
 
     def __init__(self) -> None:
-        self._texts: OrderedDict[tuple[str, int], tuple[int, date, Served]] = OrderedDict()
-        self._expiries: OrderedDict[str, tuple[int, datetime | None]] = OrderedDict()
+        self._texts: Recent[tuple[str, int], tuple[int, date, Served]] = Recent(self.TEXTS)
+        self._expiries: Recent[str, tuple[int, datetime | None]] = Recent(self.PEERS)
 
     def text(self, peer_id: str, budget: int, version: int, day: date) -> Served | None:
         kept = self._texts.get((peer_id, budget))
-        if kept is None or kept[:2] != (version, day):
-            return None
-        self._texts.move_to_end((peer_id, budget))
-        return kept[2]
+        return kept[2] if kept is not None and kept[:2] == (version, day) else None
 
     def keep_text(self, peer_id: str, version: int, day: date, served: Served) -> None:
-        self._texts[peer_id, served.budget] = (version, day, served)
-        if len(self._texts) > self.TEXTS:
-            self._texts.popitem(last=False)
+        self._texts.put((peer_id, served.budget), (version, day, served))
 
     def settled(self, peer_id: str, version: int, now: datetime) -> bool:
         """Whether it is known that none of the peer's events has expired."""
-        version_then, expiry = self._expiries.get(peer_id, (None, None))
+        version_then, expiry = self._expiries.get(peer_id) or (None, None)
         return version_then == version and (expiry is None or now < expiry)
 
     def keep_expiry(self, peer_id: str, version: int, expiry: datetime | None) -> None:
-        self._expiries[peer_id] = (version, expiry)
-        if len(self._expiries) > self.PEERS:
-            self._expiries.popitem(last=False)
+        self._expiries.put(peer_id, (version, expiry))

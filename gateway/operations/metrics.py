@@ -9,7 +9,6 @@ from gateway.model.caller import SCRAPER
 from gateway.operations.call import Call
 from gateway.operations.exposition import CONTENT_TYPE, Family, Times, one, text
 from gateway.operations.operation import Operation, Reply
-from gateway.operations.traffic import ordered
 from gateway.store import sweep
 from gateway.store.entities import Installation
 from gateway.store.faults import StoreBusy, StoreFailed
@@ -118,7 +117,7 @@ def _policies(call: Call) -> Iterator[Family]:
 
 
 def _by(name: str, help: str, label: str, counts: Counter[str]) -> Family:
-    return Family(name, "counter", help, [({label: said}, count) for said, count in ordered(counts)])
+    return Family(name, "counter", help, [({label: said}, count) for said, count in sorted(counts.items())])
 
 
 METRICS = Operation(

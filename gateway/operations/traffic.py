@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import get_args
 
 from gateway.errors import GatewayError, LimitedBy, ShedFor, TooManyRequests, Unavailable
@@ -44,8 +44,3 @@ class Traffic:
                 self.limited[error.by] += 1
             case Unavailable():
                 self.shed[error.cause] += 1
-
-
-def ordered(counts: Counter[str]) -> Sequence[tuple[str, int]]:
-    """Counts by name, in the order of the names."""
-    return sorted(counts.items())

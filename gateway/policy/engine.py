@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -27,6 +26,7 @@ from gateway.policy.sets import PolicySets
 from gateway.policy.slice import Slice
 from gateway.policy.source import failed
 from gateway.policy.value import ValueRefused, uid_json
+from gateway.recent import Recent
 
 ENUMERATED = re.compile(r"\benum\s*\[")
 #: Kinds of request that are known to satisfy the schema: an action, two types and a context, which is new each minute.
@@ -48,7 +48,7 @@ class PolicyEngine:
         self._actions = {name: uid_json(uid) for name, uid in bundle.action_uids.items()}
         self._heeding = bundle.heeding()
         self._sets = PolicySets(bundle)
-        self._plans: OrderedDict[object, Plan] = OrderedDict()
+        self._plans: Recent[object, Plan] = Recent(PLANS)
         self._valid: set[tuple[str, str, str, str]] = set()
         # A type with enumerated ids is the one thing about an entity's id that a request is validated for.
         self._remembers_valid = ENUMERATED.search(str(bundle.schema)) is None
@@ -87,23 +87,20 @@ class PolicyEngine:
             return Plan(context, FALSE)
         # INVARIANT: all that a plan comes from is in its key, but for the bundle, which is the engine's own.
         key = (query.action, query.principal, resource, slice.hashes, context.text, tuple([grant.id for grant in grants]))
-        made = self._plans.get(key)
-        if made is not None:
-            self._plans.move_to_end(key)
-            return made
-        made = self._plans[key] = planning.plan(
-            self.bundle,
-            query.principal,
-            query.action,
-            context.text,
-            self._sets.of((query.action,), query.principal, resource, grants),
-            slice.handle,
-            resource=resource,
-            reason=self._reason,
+        text = context.text
+        return self._plans.of(
+            key,
+            lambda: planning.plan(
+                self.bundle,
+                query.principal,
+                query.action,
+                text,
+                self._sets.of((query.action,), query.principal, resource, grants),
+                slice.handle,
+                resource=resource,
+                reason=self._reason,
+            ),
         )
-        if len(self._plans) > PLANS:
-            self._plans.popitem(last=False)
-        return made
 
     def probe(self, grant: MemoryGrant, agent_id: str) -> None:
         """Raises `GrantRefused` when a grant is no valid policy, or allows not even a row that was made up to fit it.

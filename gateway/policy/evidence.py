@@ -17,8 +17,8 @@ from gateway.policy import partition
 from gateway.policy.bundle import Bundle
 from gateway.policy.grants import HOLDER, ROW, as_text, compile_grants
 from gateway.policy.laid import Laid, Laying, Lost, cedars_kind
-from gateway.policy.recent import Recent
 from gateway.policy.value import canonical, uid_json
+from gateway.recent import Recent
 
 #: Bundles that are kept for the decisions that follow, and schemas, of which many bundles share one.
 BUNDLES, SCHEMAS = 32, 4

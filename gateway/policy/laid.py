@@ -13,9 +13,9 @@ from gateway.model.recorded import Recorded
 from gateway.policy.bundle import Bundle
 from gateway.policy.context import Context
 from gateway.policy.grants import HOLDER, ROW
-from gateway.policy.recent import Recent
 from gateway.policy.slice import Slice, SliceError, from_texts
 from gateway.policy.value import ValueRefused
+from gateway.recent import Recent
 
 #: Why a decision cannot be taken again: its row was changed into what the gateway never writes; the gateway withdrew the answer;
 #: nobody asked Cedar; the record lacks what was asked; the entities were erased; those of a row that was denied are never kept;

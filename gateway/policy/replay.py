@@ -13,7 +13,7 @@ from gateway.model.recorded import Recorded, RecordedPage
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.laid import Laid, Laying, Lost
-from gateway.policy.recent import Recent
+from gateway.recent import Recent
 
 Change = Literal["gains", "loses", "other rows"]
 #: Told each decision that was taken again, its verdict, and whether it lists other rows.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import tomllib
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from gateway.cli.doctor import PACKAGES
 from gateway.embedding import local
 from tests.cli.conftest import Command, Installed
 from tests.real.process import ROOT, Server
@@ -44,6 +46,11 @@ def test_a_sound_installation_is_well(command: Command, installed: Installed) ->
         "signing keys",
     }
     assert all(found.values())
+
+
+def test_every_package_that_a_gateway_needs_is_looked_for() -> None:
+    lines = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    assert list(PACKAGES) == [line.partition("==")[0] for line in lines if ";" not in line]
 
 
 def test_for_people_each_finding_is_a_line(command: Command, installed: Installed) -> None:

@@ -50,6 +50,13 @@ def test_an_answer_is_that_of_http(gateway: Served, agent: Client, sent: dict[st
         assert told["id"] == 1
 
 
+def test_a_handshake_that_is_refused_is_told_as_the_gateway_told_it(gateway: Served, agent: Client) -> None:
+    sent = message("initialize", {"protocolVersion": 7})
+    there = gateway.send(agent.key, json.dumps(sent).encode()).json()
+    assert passed(gateway, agent.key, sent) == [there]
+    assert there["error"]["code"] == -32602
+
+
 class Recorder(BaseHTTPRequestHandler):
     """Answers every message with the headers that came with it."""
 

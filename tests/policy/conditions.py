@@ -68,13 +68,13 @@ def _of(condition: Condition, value: object) -> bool:
             return bool(ORDERS[order](value, bound))
         case Like(pieces=pieces), str():
             return re.fullmatch(".*".join(map(re.escape, pieces)), value, re.DOTALL) is not None
-        case HoldsAny(values=values), tuple():
+        case HoldsAny(values=values), tuple() | frozenset():
             return not set(values).isdisjoint(value)
-        case HoldsAll(values=values), tuple():
+        case HoldsAll(values=values), tuple() | frozenset():
             return set(values) <= set(value)
-        case HeldBy(values=values), tuple():
+        case HeldBy(values=values), tuple() | frozenset():
             return set(value) <= set(values)
-        case Empty(), tuple():
+        case Empty(), tuple() | frozenset():
             return not value
     raise AssertionError(condition)
 

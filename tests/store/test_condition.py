@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, assert_never
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -35,6 +34,7 @@ from gateway.model.condition import (
 from gateway.model.memory import LAYERS, TIERS, Memory, Source
 from gateway.store.condition import MAX_WEIGHT, MEMORY, Column, filled, render
 from gateway.store.db import Database
+from tests.policy.conditions import holds
 from tests.store.remembered import a_memory, remember
 from tests.store.samples import NOON
 
@@ -89,48 +89,13 @@ def attributes(row: Memory) -> dict[str, Any]:
         "agent": row.agent_id,
         "layer": row.layer,
         "classification": row.classification,
-        "tags": set(row.tags),
-        "sources": set(row.sources),
+        "tags": frozenset(row.tags),
+        "sources": frozenset(row.sources),
         "retracted": row.retracted_at is not None,
         "superseded": row.superseded_by is not None,
         "expired": row.expired_at(NOON),
     }
     return found if row.project_id is None else found | {"project": row.project_id}
-
-
-def holds(condition: Condition, has: dict[str, Any]) -> bool:
-    """The same in plain Python."""
-    match condition:
-        case Known(value=value):
-            return value
-        case And(terms=terms):
-            return all(holds(term, has) for term in terms)
-        case Or(terms=terms):
-            return any(holds(term, has) for term in terms)
-        case Not(term=term):
-            return not holds(term, has)
-        case Has(attribute=name):
-            return name in has
-        case Equals(attribute=name, value=value):
-            return name in has and has[name] == value
-        case Same(attribute=name, other=other):
-            return name in has and other in has and has[name] == has[other]
-        case OneOf(attribute=name, values=values):
-            return name in has and has[name] in values
-        case Like(attribute=name, pieces=pieces):
-            return name in has and re.fullmatch(".*".join(map(re.escape, pieces)), has[name], re.DOTALL) is not None
-        case HoldsAny(attribute=name, values=values):
-            return bool(has[name] & set(values))
-        case HoldsAll(attribute=name, values=values):
-            return bool(set(values) <= has[name])
-        case HeldBy(attribute=name, values=values):
-            return bool(set(values) >= has[name])
-        case Empty(attribute=name):
-            return not has[name]
-        case Compare():
-            raise AssertionError("no attribute of a memory is a number")
-        case _:
-            assert_never(condition)
 
 
 def kept(database: Database, condition: Condition) -> list[str]:

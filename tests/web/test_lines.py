@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -16,6 +17,7 @@ from gateway import limits
 from gateway.config import Settings
 from gateway.operations.traffic import Traffic
 from gateway.web.app import Application
+from gateway.web.exchange import Exchange
 from gateway.web.lines import FORMS, Handler, Lines, as_json, reporting, to_descriptor
 from tests.builders import Gateway, done
 
@@ -69,7 +71,7 @@ def test_on_a_terminal_it_is_for_people(quiet: Gateway) -> None:
     assert re.fullmatch(r"info 200 health\.live [\d.]+ ms request=[0-9a-f-]{36}", live)
 
 
-def test_what_waits_is_written_before_the_end_and_nobody_waits_for_a_line(tmp_path: Path) -> None:
+def test_what_waits_is_written_before_the_end() -> None:
     read, write = os.pipe()
     lines = Lines(to_descriptor(write))
     for number in range(100):
@@ -127,13 +129,26 @@ def test_what_went_wrong_is_a_line_without_what_the_exception_says() -> None:
     assert "person wrote" not in line.replace('raise ValueError(\\"what a person wrote\\")', "")
 
 
-def test_the_setting_chooses_the_form_or_no_lines_of_requests() -> None:
-    traffic, root = Traffic(), logging.getLogger()
+@pytest.mark.parametrize(("log", "begins"), [("json", '{"time":'), ("text", "20"), (None, '{"time":')])
+def test_the_setting_chooses_the_form(
+    log: Literal["json", "text"] | None, begins: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    root = logging.getLogger()
     before = list(root.handlers)
-    with reporting(Settings(data=Path(), log="off"), traffic) as told:
-        assert told is None
-        assert traffic.lines_dropped() == 0
-    for log in ("json", "text", None):
-        with reporting(Settings(data=Path(), log=log), traffic) as told:  # type: ignore[arg-type]
-            assert told is not None
+    with reporting(Settings(data=Path(), log=log), Traffic()) as told:
+        assert told is not None
+        told(Exchange("mine", 0.0, 0.0), 200, 0.001)
+        root.warning("it broke")
     assert root.handlers == before
+    request, report = capfd.readouterr().err.splitlines()
+    assert (request[: len(begins)], report[: len(begins)]) == (begins, begins)
+    assert ("mine" in request, "it broke" in report) == (True, True)
+
+
+def test_without_lines_of_requests_what_went_wrong_is_still_told(capfd: pytest.CaptureFixture[str]) -> None:
+    traffic = Traffic()
+    with reporting(Settings(data=Path(), log="off"), traffic) as told:
+        assert (told, traffic.lines_dropped()) == (None, 0)
+        logging.getLogger().warning("it broke")
+    [report] = capfd.readouterr().err.splitlines()
+    assert "it broke" in report

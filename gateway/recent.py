@@ -27,10 +27,19 @@ class Recent(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._kept)
 
+    def get(self, key: K) -> V | None:
+        """Returns the value of a key, None when it is not kept."""
+        try:
+            return self[key]
+        except KeyError:
+            return None
+
     def of(self, key: K, make: Callable[[], V]) -> V:
         """Returns the value of a key, made when it is not kept; what `make` raises is raised, and kept is nothing."""
-        if key in self._kept:
+        try:
             return self[key]
+        except KeyError:
+            pass
         value = make()
         self.put(key, value)
         return value
