@@ -21,6 +21,8 @@ from gateway.policy.reading import Reads
 Base = tuple[str, str, str, str, tuple[bool, ...], frozenset[EntityUid]]
 #: What requests are laid over, kept for those that were made last; one is some tens of kilobytes.
 BASES = 4_096
+#: Of the names in a request and the entities that they come to; what is larger is not kept.
+BASE_CHARACTERS = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,10 @@ class Overlays:
                 for uid in made:
                     stored = self.entities.by_uid.get(uid)
                     roots |= stored.reached if stored is not None else frozenset()
-                base = slices.parse(self.bundle, f"[{','.join(self.entities.reach(roots, made))}]")
-                self.bases[key] = base
+                text = ",".join(self.entities.reach(roots, made))
+                base = slices.parse(self.bundle, f"[{text}]")
+                if len(text) + sum(len(uid.id) for uid in (subject, resource, *reading.named)) <= BASE_CHARACTERS:
+                    self.bases[key] = base
                 if len(self.bases) > BASES:
                     self.bases.popitem(last=False)
             else:

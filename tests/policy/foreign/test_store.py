@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from gateway.model.asked import Asked, Named, Unusable
 from gateway.model.decision import DenyKind
 from gateway.policy.finding import PolicyError
 from gateway.policy.foreign.loading import load
+from gateway.policy.foreign.overlay import BASE_CHARACTERS
 from gateway.policy.foreign.store import ForeignStore
 from tests.policy.foreign.stores import entity, ref, written
 
@@ -211,6 +213,17 @@ def test_what_a_policy_reads_of_a_named_entity_is_there(tmp_path: Path) -> None:
         wanted = sent != {"owner": "chief"}
         assert store.decide(Asked(Named("User", "chief"), "see", Named("Doc", "d", sent))).allowed is wanted
     assert store.decide(Asked(Named("User", "chief"), "see", Named("Doc", "new", {"owner": "ann"}))).allowed
+
+
+def test_what_is_kept_between_requests_does_not_grow_with_what_was_sent(tmp_path: Path) -> None:
+    app = written(tmp_path / "store", NAMESPACED, TYPES, ENTITIES, ALIASES)
+    long = Named("user", "n" * BASE_CHARACTERS, {"odd name": True})
+    assert app.decide(replace(touch(), subject=long)).allowed
+    friends: list[object] = ["ann", *(f"friend {number}" for number in range(BASE_CHARACTERS // 8))]
+    assert app.decide(touch(doc={"friends": friends})).allowed
+    assert not app.overlays.bases
+    assert app.decide(touch(doc={"friends": friends[:2]})).allowed
+    assert len(app.overlays.bases) == 1, "small ones are kept"
 
 
 def test_a_policy_that_errs_makes_the_answer_no(tmp_path: Path) -> None:
