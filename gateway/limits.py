@@ -10,6 +10,8 @@ LARGE_BODY_BYTES = 2 * 1024 * 1024
 BODY_NESTING = 50
 #: Questions of one AuthZEN request, and results of one search.
 EVALUATIONS = 1_000
+#: Characters of the questions of one request in all, with what each takes from the body.
+EVALUATIONS_CHARACTERS = 16 * 1024 * 1024
 SEARCH_PAGE = 1_000
 EVENT_CONTENT_BYTES = 16 * 1024
 PAGE = 200

@@ -64,9 +64,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count a header; trailers come here too, however late, are kept, and count with the head."""
+        """Count a header; trailers come here too, count with the head, and are dropped: whoever stands before the gateway has
+        looked at the head, and not at what comes behind the body."""
         self._count(len(name) + len(value))
-        super().on_header(name, value)
+        if self._head_since is not None:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """End the head, and have its answer linger."""

@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 
 from gateway import limits
 from gateway.web import protocol
-from gateway.web.protocol import HEAD_BYTES, HEAD_SECONDS, QUEUED, BoundedProtocol
+from gateway.web.protocol import HEAD_SECONDS, QUEUED, BoundedProtocol
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -118,9 +118,33 @@ def test_trailers_count_with_the_head(trailers: bytes) -> None:
             if not connection.transport.is_closing():
                 connection.data_received(arriving[start : start + 10_000])
         assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
-        assert sum(len(value) for _, value in connection.headers) <= HEAD_BYTES
+        assert connection.headers == [(b"host", b"a"), (b"transfer-encoding", b"chunked")]
 
     asyncio.run(with_connection(talk))
+
+
+async def told_headers(scope: Any, receive: Any, send: Any) -> None:
+    while (await receive()).get("more_body"):
+        pass
+    said = [(name, value) for name, value in scope["headers"] if name.startswith(b"x-")]
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2"), *said]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_trailers_are_no_headers(pieces: int) -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        for _ in range(2):  # the second request of a connection has its own headers again
+            arriving = CHUNKED.replace(b"Host: a", b"X-Sent: a") + b"0\r\nX-Auth-Confirm: trailer\r\n\r\n"
+            cut = arriving.index(b"0\r\nX") if pieces == 2 else 0
+            for piece in (arriving[:cut], arriving[cut:]):
+                connection.data_received(piece)
+                await asyncio.sleep(0)
+            answer = await reader.readuntil(b"ok")
+            assert b"x-sent: a" in answer
+            assert b"trailer" not in answer
+
+    asyncio.run(with_connection(talk, told_headers))
 
 
 def test_a_whole_head_in_one_piece_is_no_larger_than_one_in_many() -> None:

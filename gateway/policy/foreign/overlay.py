@@ -17,7 +17,7 @@ from gateway.policy.foreign.schema import ForeignSchema
 from gateway.policy.foreign.values import ABSENT, Incomplete, Reading, missing_of
 from gateway.policy.reading import Reads
 
-#: Entities of which it is kept what can be reached from them.
+#: Stored entities of which it is kept what can be reached from them.
 KEPT = 4_096
 
 
@@ -68,7 +68,7 @@ class Overlays:
         self._schema = schema
         self._entities = entities
         self._reads = reads
-        self._reach = lru_cache(maxsize=KEPT)(entities.reach)
+        self._reach_stored = lru_cache(maxsize=KEPT)(entities.reach)
 
     def lay(self, asked: Asked, types: tuple[str, str], reading: Reading) -> Laid:
         """Returns what to ask over, which is the store as it is when nothing of what was sent can make a difference.
@@ -100,6 +100,10 @@ class Overlays:
             return slices.parse(self._bundle, f"[{','.join([*stored, *layer.made.values()])}]")
         except slices.SliceError as refused:
             raise Unusable("properties", "hold a value that Cedar does not take") from refused
+
+    def _reach(self, uid: EntityUid) -> frozenset[EntityUid]:
+        """What can be reached from an entity; one that is not stored leads nowhere, and is whatever somebody sent."""
+        return self._reach_stored(uid) if uid in self._entities.by_uid else frozenset((uid,))
 
     def _telling(self, stored: Stored, attrs: Mapping[str, object]) -> dict[str, object]:
         """The attributes that some policy reads, and that are not as they are stored."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gateway.model.asked import Asked, Named, Sought, Unusable
+from gateway.model.asked import A_TURN_CHARACTERS, Asked, Named, Sizes, Sought, Unusable
 from gateway.model.condition import Condition
 from gateway.model.decision import DenyKind, Reason
 from gateway.model.entity import EntityUid
@@ -19,7 +19,7 @@ from gateway.policy.foreign.store import ForeignStore, Ruled
 from gateway.policy.residual import Reader
 from gateway.policy.truth import Truth
 
-#: Candidates that are decided at once, before others get their turn.
+#: Candidates that are decided at once, before others get their turn; fewer of a large question.
 AT_ONCE = 100
 
 
@@ -41,8 +41,9 @@ def search(store: ForeignStore, sought: Sought, asked: Asked, start: int = 0) ->
     candidates = _candidates(store, sought, asked)
     kept = _planned(store, asked, candidates) if sought == "resource" else None
     places = [at for at in range(start, len(candidates)) if kept is None or candidates[at] in kept]
-    for first in range(0, len(places), AT_ONCE):
-        chunk = places[first : first + AT_ONCE]
+    at_once = max(1, min(AT_ONCE, A_TURN_CHARACTERS // max(1, Sizes().of(asked))))
+    for first in range(0, len(places), at_once):
+        chunk = places[first : first + at_once]
         ruled = store.decide_all([_with(asked, sought, candidates[at]) for at in chunk])
         for one in ruled:
             # Of the context, each action has a type of its own.
