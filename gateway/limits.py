@@ -10,6 +10,8 @@ LARGE_BODY_BYTES = 2 * 1024 * 1024
 BODY_NESTING = 50
 #: Questions of one AuthZEN request, and results of one search.
 EVALUATIONS = 1_000
+#: Characters of the questions of one request in all, with what each takes from the body.
+EVALUATIONS_CHARACTERS = 16 * 1024 * 1024
 SEARCH_PAGE = 1_000
 EVENT_CONTENT_BYTES = 16 * 1024
 PAGE = 200
@@ -38,6 +40,11 @@ CONCURRENT_REQUESTS = 512
 TURN_SECONDS = 0.5
 #: Connections at once; one more is told to come back and closed.
 CONNECTIONS = 4_096
+#: Connections beside them that are being told so; one more waits in the system's queue, which holds `BACKLOG`.
+TURNED_AWAY = 512
+BACKLOG = 4_096
+#: Of the files that the process may open, those that no connection takes.
+FILES_KEPT = 128
 #: What may wait for the writer, and for the two readers; more is told to come back.
 WRITER_QUEUE = 4_096
 READER_QUEUE = 4_096

@@ -9,7 +9,7 @@ from typing import TypeVar
 from gateway.access.rows import NO_POLICY_PERMITS, Rows
 from gateway.errors import Forbidden, NotFound
 from gateway.model.caller import Caller
-from gateway.model.decision import Reason, Verdict
+from gateway.model.decision import Query, Reason, Verdict
 from gateway.model.evidence import LogRow
 from gateway.model.grant import Grant, Session
 from gateway.model.proposal import Proposal
@@ -53,21 +53,23 @@ class Access(Rows):
         if isinstance(target, Missing):
             return self.authorize(session, action, target), False
         first = self._question(session, session.caller, action, target)
-        second = replace(first, query=replace(first.query, action=also))
+        asked = first.query
+        second = Query(asked.principal, also, asked.resource, asked.context)
         with span("decide") as made:
-            verdict, other = first.by.engine.decide_together((first.query, second.query), first.slices[-1])
+            verdict, other = first.by.engine.decide_together((asked, second), first.slices[-1])
             row = self._record(first, verdict, made)
         session.rows.append(row)
         self._compare(first, verdict, row)
         grant: Grant[K] = self._grant(session, action, target, verdict, row, hide=False)
+        beside = first._replace(query=second)
         if other.allowed:
-            otherwise = self._otherwise(second, other, row.id)
+            otherwise = self._otherwise(beside, other, row.id)
             noted = {"action": also, "policies": list(other.policies)}
             grant.note(also=[noted if otherwise is None else {**noted, "shadow": otherwise}])
         else:
             with span("decide") as made:
-                denied = self._record(second, other, made)
-            self._compare(second, other, denied)
+                denied = self._record(beside, other, made)
+            self._compare(beside, other, denied)
             session.rows.append(replace(denied, details={**denied.details, "within": action}))
         return grant, other.allowed
 

@@ -6,7 +6,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from gateway.model.caller import Caller
 from gateway.model.decision import DenyKind, Query, Verdict
@@ -50,8 +50,7 @@ class Compiled:
         return same and self.version == version and _within(now, self.valid_from, self.valid_until)
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """One question to an engine and all that its record needs. Asked over the last of `slices`, which holds the others.
 
     `by` is what decides, and is asked beside, from the start of the question until its record is made.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from gateway.access.questions import Question, Questions
 from gateway.errors import Forbidden, NotFound, Stale
@@ -114,7 +113,7 @@ class Rows(Questions):
         queries = [Query(asked.uid, grant.action, entity.uid, base.moment.context) for entity in entities]
         verdicts = base.by.engine.decide_all(queries, slices[-1], base.grants)
         for row, query, verdict in zip(rows, queries, verdicts, strict=True):
-            yield row, replace(base, query=query, slices=slices), verdict
+            yield row, base._replace(query=query, slices=slices), verdict
 
 
 def _planned(engine: PolicyEngine, question: Question) -> Plan:

@@ -50,17 +50,15 @@ class Bridge:
             got = self._http.post(f"{self._url}/mcp", content=line, headers=self._headers(sent))
         except (httpx.HTTPError, httpx.InvalidURL) as wrong:
             return _error(named, NOT_ANSWERED, f"the gateway at {self._url} does not answer: {wrong}") if "id" in sent else None
-        if "id" not in sent or not got.content:
-            return None
-        return self._passed(sent, got)
+        return self._passed(sent, got) if "id" in sent else None
 
     def _passed(self, sent: dict[str, Any], got: httpx.Response) -> bytes:
         try:
             answer = got.json()
             if sent.get("method") == "initialize" and "result" in answer:
-                self._version = answer["result"]["protocolVersion"]
+                self._version = str(answer["result"]["protocolVersion"])
             if got.is_success or answer["id"] is not None:
-                return got.content
+                return b"".join(got.content.splitlines())  # a line to a message; no text in JSON holds the end of one
             return _error(sent["id"], answer["error"]["code"], answer["error"]["message"])
         except (ValueError, KeyError, TypeError):
             return _error(sent["id"], NOT_ANSWERED, f"what answers at {self._url} is no gateway: status {got.status_code}")
@@ -72,7 +70,7 @@ class Bridge:
                 version = str(meta[VERSION_MEMBER])
             case _:
                 version = self._version or ""
-        made = {"MCP-Protocol-Version": version} if version else {}
+        made = {"MCP-Protocol-Version": _header(version)} if version else {}
         method, params = sent.get("method"), sent.get("params")
         if isinstance(method, str):
             made["Mcp-Method"] = _header(method)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Properties = Mapping[str, object]
+#: Characters of questions that are answered before others get their turn, unless one question has more.
+A_TURN_CHARACTERS = 64 * 1024
 #: What a search looks for: the member of the question that it leaves open.
 Sought = Literal["subject", "resource", "action"]
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """A subject or a resource as it is named from outside: a type, an id, and what was sent of it."""
 
     type: str
@@ -20,8 +20,7 @@ class Named:
     properties: Properties | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """One question, its values as JSON has them; of a search, the id or the name that it looks for is empty."""
 
     subject: Named
@@ -29,6 +28,40 @@ class Asked:
     resource: Named
     action_properties: Properties | None = None
     context: Properties | None = None
+
+
+class Sizes:
+    """How large questions are, in characters, a number being one; what several of them hold is looked at once."""
+
+    def __init__(self) -> None:
+        # By where it lies in memory, and so held: nothing else may come to lie there.
+        self._known: dict[int, tuple[Named | Properties, int]] = {}
+
+    def of(self, asked: Asked) -> int:
+        """The size of one question."""
+        parts = (asked.subject, asked.resource, asked.action_properties, asked.context)
+        return len(asked.action) + sum(self._of(part) for part in parts if part)
+
+    def _of(self, part: Named | Properties) -> int:
+        known = self._known.get(id(part))
+        if known is None:
+            known = self._known[id(part)] = part, _size(part)
+        return known[1]
+
+
+def _size(value: object) -> int:
+    """Depth is bounded where bodies are read."""
+    match value:
+        case str():
+            return len(value)
+        case Named(type=type_, id=id_, properties=properties):
+            return len(type_) + len(id_) + _size(properties)
+        case Mapping():
+            return sum(len(name) + _size(member) for name, member in value.items())
+        case list():
+            return len(value) + sum(map(_size, value))
+        case _:
+            return 1
 
 
 class Unusable(ValueError):

@@ -29,6 +29,10 @@ class Caller:
     def uid(self) -> EntityUid:
         return EntityUid(self.type, self.id)
 
+    def lives(self, now: datetime) -> bool:
+        """Whether the bearer has not ended by itself."""
+        return self.expires_at is None or now < self.expires_at
+
 
 #: Who calls before authentication. Public operations decide nothing for it and read nothing of anybody's.
 ANONYMOUS = Caller("Operator", "anonymous", "", "")

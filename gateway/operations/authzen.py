@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from gateway import limits
 from gateway.errors import Invalid
-from gateway.model.asked import Asked, Unusable
+from gateway.model.asked import A_TURN_CHARACTERS, Asked, Unusable
 from gateway.operations import authzen_metadata, authzen_search
 from gateway.operations.authzen_answers import Answers, ask, record
 from gateway.operations.authzen_request import Batch, Semantic, read_batch, read_question
@@ -15,7 +15,7 @@ from gateway.operations.call import Call
 from gateway.operations.operation import Operation, Reply
 from gateway.policy.foreign.store import Ruled
 
-#: Questions that are answered before others get their turn.
+#: Questions that are answered before others get their turn, if they are small.
 A_TURN = 100
 ACTIONS = ("authzen.evaluate", "authzen.evaluate_own", "authzen.evaluate_store")
 Answer = Ruled | Unusable | Invalid
@@ -54,14 +54,25 @@ def _one(call: Call, asked: Asked) -> Reply:
 async def _answered(answers: Answers, batch: Batch) -> list[Answer]:
     """The answers up to where the semantic ends them."""
     answered: list[Answer] = []
-    for start in range(0, len(batch.items), A_TURN):
+    for start, end in _turns(batch.sizes):
         if start:
             await asyncio.sleep(0)
-        for one in _chunk(answers, batch.items[start : start + A_TURN]):
+        for one in _chunk(answers, batch.items[start:end]):
             answered.append(one)
             if _ends(batch.semantic, one):
                 return answered
     return answered
+
+
+def _turns(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where each turn begins and ends."""
+    start = held = 0
+    for at, size in enumerate(sizes):
+        if at > start and (at - start == A_TURN or held + size > A_TURN_CHARACTERS):
+            yield start, at
+            start, held = at, 0
+        held += size
+    yield start, len(sizes)
 
 
 def _chunk(answers: Answers, items: Sequence[Asked | Invalid]) -> Iterator[Answer]:

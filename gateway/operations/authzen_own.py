@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gateway.model.asked import Asked, Named, Sought, Unusable
 from gateway.model.caller import Caller, PrincipalType
@@ -127,8 +127,8 @@ class OwnAnswers:
 def _with(asked: Asked, sought: Sought, found: str) -> Asked:
     match sought:
         case "subject":
-            return replace(asked, subject=Named(asked.subject.type, found))
+            return asked._replace(subject=Named(asked.subject.type, found))
         case "resource":
-            return replace(asked, resource=Named(asked.resource.type, found))
+            return asked._replace(resource=Named(asked.resource.type, found))
         case "action":
-            return replace(asked, action=found)
+            return asked._replace(action=found)

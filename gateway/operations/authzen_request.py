@@ -9,7 +9,7 @@ from typing import Literal
 
 from gateway import limits
 from gateway.errors import Invalid, echo
-from gateway.model.asked import Asked, Named, Properties, Sought
+from gateway.model.asked import Asked, Named, Properties, Sizes, Sought
 
 Members = Mapping[str, object]
 Semantic = Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit"]
@@ -19,9 +19,10 @@ MEMBERS = ("subject", "action", "resource", "context")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Several questions, each of which may be wrong by itself, and when to stop."""
+    """Several questions, each of which may be wrong by itself, how large each is, and when to stop."""
 
     items: tuple[Asked | Invalid, ...]
+    sizes: tuple[int, ...]
     semantic: Semantic
 
 
@@ -29,12 +30,14 @@ def read_question(body: Members, sought: Sought | None = None) -> Asked:
     """The one question of a body; what is sought is not read but for its type.
 
     Raises:
-        Invalid: a member is missing or of another kind.
+        Invalid: a member is missing or of another kind, or it is larger than a body of one question can be.
     """
     subject = read_named(body.get("subject"), "subject", identified=sought != "subject")
     action, action_properties = ("", None) if sought == "action" else read_action(body.get("action"))
     resource = read_named(body.get("resource"), "resource", identified=sought != "resource")
-    return Asked(subject, action, resource, action_properties, read_properties(body.get("context"), "context"))
+    asked = Asked(subject, action, resource, action_properties, read_properties(body.get("context"), "context"))
+    _size(asked, Sizes())
+    return asked
 
 
 def read_batch(body: Members) -> Batch | None:
@@ -60,22 +63,38 @@ def read_batch(body: Members) -> Batch | None:
     for at, item in enumerate(items):
         if not isinstance(item, dict):
             raise _wrong(f"evaluations[{at}]", "an object", item)
-    return Batch(tuple(_items(body, items)), semantic)
+    read, sizes = _items(body, items)
+    if sum(sizes) > limits.EVALUATIONS_CHARACTERS:
+        most = limits.EVALUATIONS_CHARACTERS // 1024**2
+        sentence = f"`evaluations`, each with what it takes from the body, are over the limit of {most} Mi characters in all"
+        raise Invalid(sentence, field="evaluations")
+    return Batch(tuple(read), tuple(sizes), semantic)
 
 
-def _items(body: Members, items: Sequence[Members]) -> list[Asked | Invalid]:
-    of_body = _OfBody(body)
+def _items(body: Members, items: Sequence[Members]) -> tuple[list[Asked | Invalid], list[int]]:
+    of_body, known = _OfBody(body), Sizes()
     read: list[Asked | Invalid] = []
+    sizes: list[int] = []
     for item in items:
         try:
             subject = read_named(item["subject"], "subject") if "subject" in item else of_body.subject
             action, properties = read_action(item["action"]) if "action" in item else of_body.action
             resource = read_named(item["resource"], "resource") if "resource" in item else of_body.resource
             context = read_properties(item["context"], "context") if "context" in item else of_body.context
-            read.append(Asked(subject, action, resource, properties, context))
+            asked = Asked(subject, action, resource, properties, context)
+            sizes.append(_size(asked, known))
+            read.append(asked)
         except Invalid as invalid:
+            sizes.append(0)
             read.append(invalid)
-    return read
+    return read, sizes
+
+
+def _size(asked: Asked, known: Sizes) -> int:
+    size = known.of(asked)
+    if size > limits.BODY_BYTES:
+        raise Invalid(f"the question is over the limit of {limits.BODY_BYTES // 1024} Ki characters")
+    return size
 
 
 class _OfBody:

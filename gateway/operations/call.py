@@ -146,8 +146,8 @@ class Call:
         return self._caller_stands(now) and self.access.stands(session, now)
 
     def _caller_stands(self, now: datetime) -> bool:
-        session, end = self.session, self.session.caller.expires_at
-        if session.bearer is None or (session.version == self.state.version and (end is None or now < end)):
+        session = self.session
+        if session.bearer is None or (session.version == self.state.version and session.caller.lives(now)):
             return True
         try:
             return self.services.authenticator.authenticate(session.bearer, now) == session.caller

@@ -74,7 +74,11 @@ class PolicyEngine:
 
     def decide(self, query: Query, slice: Slice, grants: Sequence[MemoryGrant] = ()) -> Verdict:
         """Returns the verdict on one query; whatever Cedar cannot answer is a deny."""
-        return self.decide_all([query], slice, grants)[0]
+        item = self._request(query, slice, granted=bool(grants))
+        if isinstance(item, Verdict):
+            return item
+        policies = self._sets.of((query.action,), query.principal, query.resource.type, grants)
+        return self._ask([item], policies, slice)[0]
 
     def plan(self, query: Query, resource: str, slice: Slice, grants: Sequence[MemoryGrant] = ()) -> Plan:
         """Returns what the policies say of every resource of a type; the resource of the query is left out of account."""

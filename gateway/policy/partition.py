@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import cedarpy
@@ -40,22 +41,48 @@ def members(
 def between(
     trees: Mapping[str, pst.Template],
     members: Mapping[str, tuple[str, ...]],
-    actions: Iterable[str],
+    actions: Sequence[str],
     principal: str,
     resource: str,
 ) -> cedarpy.PolicySet:
     """Returns, as one set, the members of some actions that could match a principal and a resource of two types.
 
-    Only what a scope says of types counts: `== A::"x"` matches no other type, `in` may match any.
+    Only what a scope says of types counts: `== A::"x"` matches no other type, `in` may match any. What a scope says that
+    holds of every such question is left out: the set is good for these actions and types alone.
     """
     ids = dict.fromkeys(id_ for action in actions for id_ in members[action])
     could = (i for i in ids if _could_be(trees[i].principal, principal) and _could_be(trees[i].resource, resource))
-    return whole(trees, tuple(could))
+    return _set({id_: _settled(trees[id_], actions) for id_ in could})
 
 
 def whole(trees: Mapping[str, pst.Template], ids: tuple[str, ...]) -> cedarpy.PolicySet:
     """Returns some policies as one set."""
-    return cedarpy.PolicySet.from_pst(pst.PolicySet({}, {id_: trees[id_] for id_ in ids}, ()), release_gil=True)
+    return _set({id_: trees[id_] for id_ in ids})
+
+
+def _set(policies: Mapping[str, pst.Template]) -> cedarpy.PolicySet:
+    return cedarpy.PolicySet.from_pst(pst.PolicySet({}, policies, ()), release_gil=True)
+
+
+def _settled(tree: pst.Template, actions: Sequence[str]) -> pst.Template:
+    """A policy that could match without what is known of its question: checking that again is a fifth of what it costs."""
+    action = pst.ScopeAny() if len(actions) == 1 and _holds(tree.action, actions[0]) else tree.action
+    return replace(tree, principal=_untyped(tree.principal), action=action, resource=_untyped(tree.resource))
+
+
+def _untyped(scope: pst.PrincipalOrResourceConstraint) -> pst.PrincipalOrResourceConstraint:
+    match scope:
+        case pst.ScopeIs():
+            return pst.ScopeAny()
+        case pst.ScopeIsIn(entity=entity):
+            return pst.ScopeIn(entity)
+        case _:
+            return scope
+
+
+def _holds(constraint: pst.ActionConstraint, action: str) -> bool:
+    """Whether a policy that is among the members of an action matches it for certain: all do but one that equals a group."""
+    return not isinstance(constraint, pst.ActionEq) or constraint.entity.id == action
 
 
 def _could_be(scope: pst.PrincipalOrResourceConstraint, type_: str) -> bool:

@@ -39,10 +39,11 @@ def mentions(tree: object, variable: pst.VarName) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What some policies read: the names of all attributes, of whatever; whether any tag; and the entities that they name
-    where something of these is read."""
+    """What some policies read: the names of all attributes, of whatever; of these the names of those `followed`, where
+    something is read of what they name; whether any tag; and the entities that they name where something of these is read."""
 
     attributes: frozenset[str]
+    followed: frozenset[str]
     tags: bool
     entities: frozenset[EntityUid]
 
@@ -50,6 +51,7 @@ class Reads:
 def reads(policies: Iterable[pst.Template]) -> Reads:
     """Returns what policies read: to an entity that is reached by nothing of it, no decision can come."""
     attributes: set[str] = set()
+    followed: set[str] = set()
     tags = False
     entities: set[EntityUid] = set()
     for policy in policies:
@@ -58,11 +60,14 @@ def reads(policies: Iterable[pst.Template]) -> Reads:
             match node:
                 case pst.GetAttr(_, name):
                     attributes.add(name)
+                    if id(node) not in compared:
+                        followed.add(name)
                 case pst.HasAttr(_, names):
                     attributes.update(names)
+                    followed.update(names[:-1])
                 case pst.BinaryOp("get_tag"):
                     tags = True
-                case pst.BinaryOp("eq" | "not_eq", left, right):
+                case pst.BinaryOp("eq" | "not_eq" | "contains" | "contains_all" | "contains_any", left, right):
                     compared |= {id(left), id(right)}
                 case pst.BinaryOp("in", _, pst.Set(elements)):
                     compared |= {id(element) for element in elements}
@@ -72,7 +77,7 @@ def reads(policies: Iterable[pst.Template]) -> Reads:
                     entities.add(EntityUid(str(uid.type), uid.id))
                 case _:
                     pass
-    return Reads(frozenset(attributes), tags, frozenset(entities))
+    return Reads(frozenset(attributes), frozenset(followed), tags, frozenset(entities))
 
 
 def _paths(root: object) -> Iterator[Path]:

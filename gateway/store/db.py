@@ -21,7 +21,7 @@ from gateway.model.evidence import LogRow, audit_row
 from gateway.store.faults import StoreFailed, StoreRefused
 from gateway.store.files import Files
 from gateway.store.lock import Lock
-from gateway.store.log import Head, Log
+from gateway.store.log import PREPARE, Head, Log
 from gateway.store.mark import Mark, check, compare
 from gateway.store.migrate import MIGRATIONS, applied, load, migrate
 from gateway.store.readers import PROBE, Readers
@@ -185,6 +185,7 @@ class Database:
         try:
             migrate(connection, self._options.get("migrations", MIGRATIONS), self._clock)
             head = check(self._mark, Rows(connection), accept_missing=accept_missing_mark)
+            connection.execute(PREPARE)
             self._writer.attach(Instance(connection, Log(head), self._mark))
             self._readers.attach(connection)
         except BaseException:  # whatever it is, and it goes on: the file must not stay open

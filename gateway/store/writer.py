@@ -215,7 +215,7 @@ class Writer:
         self._under_way = None
         if notes:
             self._unwritten = ()
-        self.rows_logged += len(chained.table)
+        self.rows_logged += len(chained.rows)
         self.commits.add(time.perf_counter() - began)
         commit.acknowledge()
 

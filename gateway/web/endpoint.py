@@ -50,8 +50,8 @@ async def respond(
     body = _NO_BODY
     if (operation.method in _WITH_BODY or operation.fields) and not operation.unread:
         body = await _body(operation, headers, receive)
-        now, version = services.clock(), services.state.version
-        if shown is not None:
+        before, now, version = version, services.clock(), services.state.version
+        if shown is not None and not (version == before and caller.lives(now)):
             caller = services.authenticator.authenticate(shown, now)
     session = exchange.session = Session(caller, exchange.request_id, now, source, shown, version)
     call = Call(

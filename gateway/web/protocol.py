@@ -64,9 +64,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count a header; trailers come here too, however late, are kept, and count with the head."""
+        """Count a header; trailers come here too, count with the head, and are dropped: whoever stands before the gateway has
+        looked at the head, and not at what comes behind the body."""
         self._count(len(name) + len(value))
-        super().on_header(name, value)
+        if self._head_since is not None:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """End the head, and have its answer linger."""
@@ -123,15 +125,27 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class _Ending:
-    """The transport as one answer sees it: closed before the request was read, it lingers."""
+    """The transport as one answer sees it: its head goes out with the body, in one packet where both fit into one, and closed
+    before the request was read, it lingers."""
 
     def __init__(self, protocol: BoundedProtocol, cycle: RequestResponseCycle) -> None:
         self._protocol = protocol
         self._cycle = cycle
-        self.write = protocol.transport.write
+        self._head: bytes | None = None
         self.is_closing = protocol.transport.is_closing
 
+    def write(self, data: bytes) -> None:
+        cycle = self._cycle
+        if self._head is None and cycle.response_started and cycle.scope["method"] != "HEAD":
+            self._head = data
+            return
+        self._protocol.transport.write(self._head + data if self._head else data)
+        if self._head:
+            self._head = b""
+
     def close(self) -> None:
+        if self._head:
+            self._protocol.transport.write(self._head)
         if self._cycle.more_body:
             self._protocol.linger()
         else:

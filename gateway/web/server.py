@@ -16,10 +16,12 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
+from gateway import limits
 from gateway.operations.call import Services
 from gateway.operations.reload import note_deciding, reload
 from gateway.operations.sweeps import Sweep
 from gateway.operations.traffic import Traffic
+from gateway.web.accepting import Accepting, allow_files
 from gateway.web.app import Application, report_fault
 from gateway.web.lines import reporting
 from gateway.web.protocol import BoundedProtocol
@@ -52,8 +54,17 @@ class _Server(uvicorn.Server):
         self._traffic = traffic
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        await super().startup([])
+        self._accepting = [Accepting(each, self._connection, self.server_state.connections) for each in sockets or ()]
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for each in self._accepting:
+            each.close()
+        await super().shutdown(sockets)
+
+    def _connection(self) -> BoundedProtocol:
+        return BoundedProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -82,6 +93,7 @@ def serve(app: ASGIApp, services: Services, *, ready: Callable[[str], None], swe
     """
     settings, traffic = services.settings, services.traffic
     sys.setswitchinterval(SWITCH_SECONDS)
+    allow_files(limits.CONNECTIONS + limits.TURNED_AWAY + limits.FILES_KEPT)
     listening = listen(settings.host, settings.port)
     server = _Server(_config(app), lambda: ready(address(listening)), traffic)
     try:
@@ -106,10 +118,13 @@ def listen(host: str, port: int) -> socket.socket:
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
-        return socket.create_server((host, port), family=family, backlog=1_024)
+        listening = socket.create_server((host, port), family=family, backlog=limits.BACKLOG)
     except OSError as wrong:
         hint = "; --port 0 picks a free one" if wrong.errno == errno.EADDRINUSE else ""
         raise ServeError(f"cannot listen on {host} port {port}: {wrong.strerror}{hint}") from wrong
+    # What is taken from it has that too: without it the body of an answer waits 40 ms for word of its head.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def address(listening: socket.socket) -> str:

@@ -211,6 +211,8 @@ WRONG: dict[str, tuple[dict[str, object], str]] = {
     "a truth value for a time": ({"exp": True}, "a time in the token is not one"),
     "a text for a time": ({"exp": str(AT + 600)}, "a time in the token is not one"),
     "no end in sight": ({"exp": 10**20}, "a time in the token is not one"),
+    "no end that a float could hold": ({"exp": 10**400}, "a time in the token is not one"),
+    "a beginning before what a float could hold": ({"nbf": -(10**400)}, "a time in the token is not one"),
     "a negative time": ({"nbf": -1}, "a time in the token is not one"),
     "more than a day": ({"exp": AT + int(LONGEST.total_seconds()) + 1}, "the token is issued for more than 24 hours"),
 }

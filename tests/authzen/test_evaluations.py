@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from gateway import limits
-from tests.authzen.asking import BATCH, Body, Pep, asked, rows_of, without
+from gateway.model.asked import A_TURN_CHARACTERS, Asked, Unusable
+from gateway.policy.foreign.store import ForeignStore, Ruled
+from tests.authzen.asking import BATCH, SUBJECTS, Body, Pep, asked, rows_of, without
 from tests.builders import Gateway
 
 YES, NO = {"subject": {"type": "user", "id": "cleo"}}, {"subject": {"type": "user", "id": "nobody"}}
@@ -143,6 +146,47 @@ def test_more_questions_than_one_answer_takes_are_refused_whole(pep: Pep) -> Non
     assert refused.status_code == 400
     assert str(limits.EVALUATIONS) in refused.json()["detail"]
     assert len(pep.decisions(batch(*[{}] * limits.EVALUATIONS))) == limits.EVALUATIONS
+
+
+def test_what_the_body_says_counts_for_each_question_that_takes_it(pep: Pep) -> None:
+    """Else a body of some kilobytes were a thousand times that in work and memory."""
+    name = "n" * (limits.EVALUATIONS_CHARACTERS // 100)
+    refused = pep.client.post(BATCH, batch(*[{}] * 101, context={"note": name}))
+    assert refused.status_code == 400
+    assert "`evaluations`" in refused.json()["detail"]
+    assert "16 Mi characters" in refused.json()["detail"]
+
+
+def test_a_question_of_a_batch_is_no_larger_than_one_alone_can_be(pep: Pep) -> None:
+    long = {"resource": {"type": "document", "id": "n" * limits.BODY_BYTES}}
+    answers = pep.ask(BATCH, batch(*[{}, long] * 3, {"resource": {"type": "document", "id": "welcome"}}))["evaluations"]
+    assert [each["decision"] for each in answers] == [*[True, False] * 3, True], "the others are answered"
+    assert "over the limit of 256 Ki" in answers[1]["context"]["error"]["message"]
+    refused = pep.client.post(BATCH, asked() | long)
+    assert refused.status_code == 400
+    assert "over the limit of 256 Ki" in refused.json()["detail"]
+
+
+def test_the_larger_the_questions_the_fewer_are_answered_before_others_get_their_turn(
+    pep: Pep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[int] = []
+    decide_all = ForeignStore.decide_all
+
+    def counted(store: ForeignStore, asked: Sequence[Asked]) -> list[Ruled | Unusable]:
+        turns.append(len(asked))
+        return decide_all(store, asked)
+
+    monkeypatch.setattr(ForeignStore, "decide_all", counted)
+    large = {"context": {"note": "n" * (A_TURN_CHARACTERS // 3)}}
+    assert all(pep.decisions(batch(*[{}] * 150)))
+    assert all(pep.decisions(batch(*[large] * 5)))
+    assert all(pep.decisions(batch(*[{}] * 5, **large)))
+    user = {"subject": {"type": "user"}, "action": {"name": "read"}, "resource": {"type": "document", "id": "welcome"}}
+    found = len(pep.found(SUBJECTS, user | large))
+    assert turns[:8] == [100, 50, 2, 2, 1, 2, 2, 1]
+    assert found > 2
+    assert set(turns[8:]) <= {1, 2}
 
 
 def test_a_batch_is_one_row_with_its_decisions(gateway: Gateway, pep: Pep) -> None:

@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -74,14 +74,18 @@ class Recorder(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture(scope="module")
-def recorder() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="module")
+def recorder() -> Iterator[str]:
+    yield from serving(Recorder)
 
 
 def test_what_http_wants_to_know_of_a_message_goes_beside_it(gateway: Served, recorder: str) -> None:
@@ -115,6 +119,54 @@ def test_what_cannot_be_passed_on_is_said_in_one_line(gateway: Served, agent: Cl
     assert silent["error"]["message"].startswith(f"the gateway at {nowhere} does not answer: ")
     (no_gateway,) = passed(gateway, agent.key, message("tools/list"), url=f"{gateway.url}/none")
     assert no_gateway["error"]["message"].endswith("is no gateway: status 404")
+
+
+@pytest.mark.parametrize("version", ["\N{SNOWMAN}", "\ud800", "2025-06-18\r\nX-More: yes", 7, ""], ids=ascii)
+def test_a_version_that_is_none_ends_nothing(gateway: Served, recorder: str, version: object) -> None:
+    meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": version}}
+    told, after = passed(gateway, "ocv_key", message("tools/list", meta), message("tools/list"), url=recorder)
+    assert (told["id"], after["id"]) == (1, 1)
+    assert "x-more" not in told["result"]["headers"]
+
+
+class Odd(BaseHTTPRequestHandler):
+    """Answers with what its path says; a message asks for it under `odd`."""
+
+    answers: ClassVar[dict[str, tuple[int, bytes]]] = {
+        "elsewhere": (307, b""),
+        "nothing": (200, b""),
+        "lines": (200, b'{"jsonrpc": "2.0",\r\n"id": 1,\n"result": {}}'),
+        "two": (200, b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n{"jsonrpc": "2.0", "id": 2, "method": "ping"}'),
+        "list": (200, b"[]"),
+        "version": (200, b'{"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 7}}'),
+    }
+
+    def do_POST(self) -> None:
+        sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        status, body = self.answers[sent["params"]["odd"]]
+        self.send_response(status)
+        self.send_header("location", "/elsewhere")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def odd() -> Iterator[str]:
+    yield from serving(Odd)
+
+
+@pytest.mark.parametrize("case", Odd.answers)
+def test_each_message_has_one_line_of_answer_whatever_answers_there(gateway: Served, odd: str, case: str) -> None:
+    first, second = passed(gateway, "ocv_key", message("initialize", {"odd": case}), message("ping", {"odd": case}), url=odd)
+    if case == "lines":
+        assert second == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    else:
+        assert first == second
+        assert ("result" in first) == (case == "version")
 
 
 def test_it_wants_a_key_and_an_address(tmp_path: Any) -> None:

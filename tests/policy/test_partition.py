@@ -20,7 +20,7 @@ entity User in [Org];
 entity Robot in [Org];
 entity Doc in [Org];
 entity Note in [Org];
-action "any";
+action "any" appliesTo { principal: [User, Robot], resource: [Doc, Note] };
 action "read" in ["any"] appliesTo { principal: [User, Robot], resource: [Doc, Note] };
 action "edit" in ["any"] appliesTo { principal: [User, Robot], resource: [Doc, Note] };
 """
@@ -29,7 +29,13 @@ PRINCIPALS = (
     'principal in Org::"o"', 'principal is Robot in Org::"o"',
 )  # fmt: skip
 RESOURCES = ("resource", "resource is Doc", "resource is Note", 'resource == Doc::"d"', 'resource is Note in Org::"o"')
-ACTIONS = ("action", 'action == Action::"read"', 'action in Action::"any"', 'action in [Action::"edit"]')
+ACTIONS = (
+    "action",
+    'action == Action::"read"',
+    'action == Action::"any"',
+    'action in Action::"any"',
+    'action in [Action::"edit"]',
+)
 PARENTS = (EntityUid("Org", "o"),)
 
 
@@ -68,6 +74,16 @@ def test_a_scope_that_names_another_type_is_not_asked() -> None:
     engine = an_engine(*[f'@id("p{n}") permit ({scope}, action, resource);' for n, scope in enumerate(PRINCIPALS)], schema=SCHEMA)
     between = partition.between(engine.bundle.trees, engine.bundle.members, ["read"], "User", "Doc")
     assert set(_ids(between.to_pst())) == {"p0", "p1", "p3", "p5"}
+
+
+def test_what_holds_of_every_such_question_is_not_asked() -> None:
+    scopes = ('principal is User, action == Action::"read", resource is Doc', 'principal is User in Org::"o", action, resource')
+    engine = an_engine(*[f'@id("p{n}") permit ({scope});' for n, scope in enumerate(scopes)], schema=SCHEMA)
+    between = partition.between(engine.bundle.trees, engine.bundle.members, ["read"], "User", "Doc").to_pst().static_policies
+    anything = pst.ScopeAny()
+    asked = [(tree.principal, tree.action, tree.resource) for _, tree in sorted(between.items())]
+    within = pst.ScopeIn(pst.EntityUid(pst.EntityType("Org"), "o"))
+    assert asked == [(anything, anything, anything), (within, anything, anything)]
 
 
 def _uid(uid: EntityUid) -> dict[str, str]:

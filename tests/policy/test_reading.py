@@ -7,7 +7,7 @@ from gateway.model.entity import Entity, EntityUid, Value
 from gateway.policy import guard
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
-from gateway.policy.reading import context_paths, read_part
+from gateway.policy.reading import context_paths, read_part, reads
 
 SCHEMA = """
 entity User;
@@ -90,3 +90,20 @@ def test_a_part_of_a_context_has_all_that_is_at_the_paths_and_no_entity_is_cut()
     assert read_part(context, frozenset({("box", "gone"), ("gone",)})) == '{"box":{}}'
     assert read_part(context, frozenset({("friend", "name")})) == f"{{{friend}}}"
     assert read_part(context, frozenset({("box",), ("box", "name")})) == f"{{{box}}}"
+
+
+def followed(condition: str) -> set[str]:
+    return set(reads([guard.parse(f"permit (principal, action, resource) when {{ {condition} }};")]).followed)
+
+
+def test_an_attribute_is_followed_where_something_is_read_of_what_it_names() -> None:
+    assert followed("resource.owner == principal && principal != resource.other") == set()
+    assert followed("principal in resource.readers && resource.all.contains(principal)") == set()
+    assert followed("resource.owner in resource.readers") == {"owner"}
+    assert followed("resource.owner.boss == principal") == {"owner"}
+    assert followed("resource.owner has boss") == {"owner"}
+    assert followed("resource has owner.boss.level") == {"owner", "boss"}
+    assert followed("(if resource.open then resource.owner else principal) == principal") == {"open", "owner"}
+    assert followed("[resource.owner].contains(principal)") == {"owner"}
+    assert followed("resource.owner is User in resource.readers") == {"owner"}
+    assert followed('resource.owner.hasTag("a")') == {"owner"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Iterator
@@ -62,6 +63,27 @@ def test_the_zone_of_a_time_does_not_matter_and_its_absence_is_refused() -> None
     assert encode(a_row(at=elsewhere)).before == encode(a_row()).before
     with pytest.raises(ValueError, match="a time without a zone"):
         encode(a_row(at=datetime(2026, 3, 1)))  # noqa: DTZ001  # refused for it
+
+
+AWKWARD = ["", "'", "'); DROP TABLE log; --", '"', "\\", "\0", "\n\r\t", "\u2028 é 東 🎉", "$1", "NULL", " x ", "[1, 2]"]
+
+
+@pytest.mark.parametrize("text", AWKWARD, ids=range(len(AWKWARD)))
+def test_every_text_is_stored_as_it_is(database: Database, text: str) -> None:
+    row = a_row("here", resource_id=text, request_id=text, policies=(text,), details={"text": text})
+    database.write(record(row)).result()
+    columns = "resource_id, request_id, policies, details, outcome, deny_kind"
+    [kept] = asyncio.run(database.read(lambda rows: rows.all(f"SELECT {columns} FROM log WHERE id = 'here'")))
+    assert (kept[0], kept[1], json.loads(kept[2]), json.loads(kept[3])["text"]) == (text, text, [text], text)
+    assert kept[4:] == (row.outcome, row.deny_kind)
+    assert asyncio.run(database.read(verify)).valid
+
+
+@pytest.mark.parametrize("end", ["\x1e", "\x1f"], ids=["row", "column"])
+@pytest.mark.parametrize("column", ["id", "resource_id", "request_id", "deny_kind"])
+def test_a_text_that_would_end_a_column_or_a_row_is_refused(column: str, end: str) -> None:
+    with pytest.raises(ValueError, match="ends columns or rows"):
+        encode(a_row("here", **{column: f"a{end}b"}))
 
 
 def test_a_log_that_nobody_touched_holds(outsider: duckdb.DuckDBPyConnection) -> None:

@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 
 from gateway import limits
 from gateway.web import protocol
-from gateway.web.protocol import HEAD_BYTES, HEAD_SECONDS, QUEUED, BoundedProtocol
+from gateway.web.protocol import HEAD_SECONDS, QUEUED, BoundedProtocol
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -42,6 +42,42 @@ async def with_connection(talk: Any, app: Any = answering) -> None:
     writer.close()
     server.close()
     await server.wait_closed()
+
+
+def test_the_head_of_an_answer_goes_out_with_its_body() -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        transport, packets = connection.transport, []
+
+        class Recorded:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(transport, name)
+
+            def write(self, data: bytes) -> None:
+                packets.append(data)
+                transport.write(data)
+
+        connection.transport = Recorded()
+        writer.write(REQUEST)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        writer.write(REQUEST.replace(b"Host", b"Expect: 100-continue\r\nContent-Length: 0\r\nHost"))
+        assert (await reader.readuntil(b"ok")).count(b"HTTP/1.1") == 1
+        writer.write(REQUEST.replace(b"GET", b"HEAD"))
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        assert [packet.count(b"\r\n\r\n") for packet in packets] == [1, 1, 1]
+
+    asyncio.run(with_connection(talk))
+
+
+async def breaking(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+
+
+def test_an_answer_that_breaks_off_after_its_head_ends_the_connection_behind_it() -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        writer.write(REQUEST)
+        assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+
+    asyncio.run(with_connection(talk, breaking))
 
 
 def test_a_connection_that_sends_no_request_is_closed_after_a_while() -> None:
@@ -82,9 +118,33 @@ def test_trailers_count_with_the_head(trailers: bytes) -> None:
             if not connection.transport.is_closing():
                 connection.data_received(arriving[start : start + 10_000])
         assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
-        assert sum(len(value) for _, value in connection.headers) <= HEAD_BYTES
+        assert connection.headers == [(b"host", b"a"), (b"transfer-encoding", b"chunked")]
 
     asyncio.run(with_connection(talk))
+
+
+async def told_headers(scope: Any, receive: Any, send: Any) -> None:
+    while (await receive()).get("more_body"):
+        pass
+    said = [(name, value) for name, value in scope["headers"] if name.startswith(b"x-")]
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2"), *said]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_trailers_are_no_headers(pieces: int) -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        for _ in range(2):  # the second request of a connection has its own headers again
+            arriving = CHUNKED.replace(b"Host: a", b"X-Sent: a") + b"0\r\nX-Auth-Confirm: trailer\r\n\r\n"
+            cut = arriving.index(b"0\r\nX") if pieces == 2 else 0
+            for piece in (arriving[:cut], arriving[cut:]):
+                connection.data_received(piece)
+                await asyncio.sleep(0)
+            answer = await reader.readuntil(b"ok")
+            assert b"x-sent: a" in answer
+            assert b"trailer" not in answer
+
+    asyncio.run(with_connection(talk, told_headers))
 
 
 def test_a_whole_head_in_one_piece_is_no_larger_than_one_in_many() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -110,13 +109,6 @@ async def flood(job: Job) -> dict[str, object]:
     await asyncio.wait_for(asyncio.gather(*(connected() for _ in range(job.connections))), job.seconds + LAST_SECONDS)
     busy = process_time() / (perf_counter() - begun)
     return {"sent": run.sent, "statuses": dict(run.statuses), "broken": run.broken, "clients_busy": busy}
-
-
-def allow_files(most: int) -> None:
-    """Let this process, and what it starts, have so many files open, as far as the system lets it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def main() -> None:

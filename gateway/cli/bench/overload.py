@@ -15,11 +15,12 @@ from gateway import limits
 from gateway.cli.bench.clients import send
 from gateway.cli.bench.context import prepare, requests_to
 from gateway.cli.bench.figure import Figure, Plan, at_most
-from gateway.cli.bench.flood import Job, allow_files
+from gateway.cli.bench.flood import Job
 from gateway.cli.bench.load import Request
 from gateway.cli.bench.process import Server, gateway_on, start_module
 from gateway.cli.exits import CommandError
 from gateway.cli.output import Progress
+from gateway.web.accepting import allow_files
 
 TIMES = 4
 #: Connections that are left for others; the flood takes all the rest.

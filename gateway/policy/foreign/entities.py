@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One entity: its attributes in Cedar's JSON, all that it is in, and what policies could reach from it.
+    """One entity: its attributes in Cedar's JSON, all that it is in, and what policies could reach from it next.
 
     `text` is all of it as JSON, `members` and `tail` the parts of that.
     """
@@ -53,19 +53,16 @@ class StoredEntities:
         """Whether an entity is stored."""
         return id_ in self.known.get(type_, ())
 
-    def reach(self, roots: Iterable[EntityUid], made: Collection[EntityUid]) -> list[str]:
-        """Returns the texts of the stored entities that a policy could come to from `roots`, but those that are `made` anew."""
-        waiting, seen, texts = list(roots), set(made), list[str]()
+    def reach(self, root: EntityUid) -> frozenset[EntityUid]:
+        """Returns everything that a policy could come to from an entity, which is among it."""
+        waiting, seen = [root], set[EntityUid]()
         while waiting:
             uid = waiting.pop()
-            if uid in seen:
-                continue
-            seen.add(uid)
-            stored = self.by_uid.get(uid)
-            if stored is not None:
-                texts.append(stored.text)
-                waiting += stored.reached
-        return texts
+            if uid not in seen:
+                seen.add(uid)
+                stored = self.by_uid.get(uid)
+                waiting += stored.reached if stored is not None else ()
+        return frozenset(seen)
 
     def above(self, uid: EntityUid) -> frozenset[EntityUid]:
         """Returns all that an entity is in."""
@@ -91,7 +88,9 @@ def load(bundle: Bundle, text: str, reads: Reads) -> StoredEntities:
     except (ValueError, RecursionError) as error:
         raise PolicyError([Finding(ENTITIES, 0, "", str(error))]) from error
     actions = frozenset(bundle.action_uids.values())
-    found = (_stored(each, reads) for each in json.loads(str(handle)))
+    written = json.loads(str(handle))
+    above = {EntityUid(**e["uid"]): frozenset(EntityUid(**parent) for parent in e["parents"]) for e in written}
+    found = (_stored(each, above, reads) for each in written)
     by_uid = {stored.uid: stored for stored in found if stored.uid not in actions}
     ids: dict[str, list[str]] = defaultdict(list)
     for uid in sorted(by_uid):
@@ -103,36 +102,32 @@ def load(bundle: Bundle, text: str, reads: Reads) -> StoredEntities:
 
 def made_text(uid: EntityUid, stored: Stored | None, attrs: Mapping[str, object]) -> str:
     """Returns an entity in Cedar's JSON as it is with some attributes, over those that are stored of it, if it is."""
-    given = {name: _member(name, value) for name, value in attrs.items()}
-    if stored is None:
-        return _text(uid, given, _tail({}, ()))
-    return _text(uid, {**stored.members, **given}, stored.tail)
+    kept = [text for name, text in stored.members.items() if name not in attrs] if stored is not None else []
+    given = [json.dumps(attrs)[1:-1]] if attrs else []
+    return _text(uid, [*kept, *given], stored.tail if stored is not None else _tail({}, ()))
 
 
-def _text(uid: EntityUid, members: Mapping[str, str], tail: str) -> str:
+def _text(uid: EntityUid, members: Iterable[str], tail: str) -> str:
     named = f'{{"type":{json.dumps(uid.type)},"id":{json.dumps(uid.id)}}}'
-    return f'{{"uid":{named},"attrs":{{{",".join(members.values())}}}{tail}}}'
+    return f'{{"uid":{named},"attrs":{{{",".join(members)}}}{tail}}}'
 
 
-def _member(name: str, value: object) -> str:
-    return f"{json.dumps(name)}:{json.dumps(value)}"
+def _tail(tags: Mapping[str, object], parents: Iterable[EntityUid]) -> str:
+    named = [{"type": parent.type, "id": parent.id} for parent in parents]
+    return f',"parents":{json.dumps(named)},"tags":{json.dumps(tags)}'
 
 
-def _tail(tags: Mapping[str, object], above: Iterable[EntityUid]) -> str:
-    parents = [{"type": parent.type, "id": parent.id} for parent in above]
-    return f',"parents":{json.dumps(parents)},"tags":{json.dumps(tags)}'
-
-
-def _stored(entity: Mapping[str, Any], reads: Reads) -> Stored:
-    """An entity as Cedar writes it: everything that is named is marked as an entity, and its parents are all that it is in."""
+def _stored(entity: Mapping[str, Any], above: Mapping[EntityUid, frozenset[EntityUid]], reads: Reads) -> Stored:
+    """An entity as Cedar writes it: everything that is named is marked as an entity. `above` is what every entity is in."""
     uid = EntityUid(**entity["uid"])
     attrs, tags = entity["attrs"], entity.get("tags", {})
-    above = frozenset(EntityUid(**parent) for parent in entity["parents"])
-    followed = [value for name, value in attrs.items() if name in reads.attributes]
-    reached = above.union(named(followed), named(list(tags.values())) if reads.tags else ())
-    members = {name: _member(name, value) for name, value in attrs.items()}
-    tail = _tail(tags, sorted(above))
-    return Stored(uid, attrs, above, reached, members, tail, _text(uid, members, tail))
+    followed = [value for name, value in attrs.items() if name in reads.followed]
+    reached = above[uid].union(named(followed), named(list(tags.values())) if reads.tags else ())
+    members = {name: f"{json.dumps(name)}:{json.dumps(value)}" for name, value in attrs.items()}
+    # What a parent is in need not be said again, and reading a parent is a good part of what an entity costs.
+    said = frozenset[EntityUid]().union(*(above.get(parent, ()) for parent in above[uid]))
+    tail = _tail(tags, sorted(above[uid] - said))
+    return Stored(uid, attrs, above[uid], reached, members, tail, _text(uid, members.values(), tail))
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 
 import cedarpy
 
@@ -12,75 +12,105 @@ from gateway.model.asked import Asked, Named, Unusable
 from gateway.model.entity import EntityUid
 from gateway.policy import slice as slices
 from gateway.policy.bundle import Bundle
-from gateway.policy.foreign.entities import StoredEntities, made_text
+from gateway.policy.foreign.entities import Stored, StoredEntities, made_text
 from gateway.policy.foreign.schema import ForeignSchema
-from gateway.policy.foreign.values import Incomplete, Reading, missing_of
+from gateway.policy.foreign.values import ABSENT, Incomplete, Reading, missing_of
 from gateway.policy.reading import Reads
 
-#: The entities of a request, which of them are made anew, and what else was named.
-Base = tuple[str, str, str, str, tuple[bool, ...], frozenset[EntityUid]]
-#: What requests are laid over, kept for those that were made last; one is some tens of kilobytes.
-BASES = 4_096
+#: Stored entities of which it is kept what can be reached from them.
+KEPT = 4_096
 
 
 @dataclass(frozen=True, slots=True)
+class Laid:
+    """What a question is asked over: entities that are `made` for it, as texts, and all that policies can come to from it."""
+
+    made: Mapping[EntityUid, str]
+    reached: frozenset[EntityUid]
+
+
+#: Over the store as it is.
+AS_STORED = Laid({}, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Entities that some questions are asked over together."""
+
+    made: dict[EntityUid, str]
+    reached: set[EntityUid]
+
+    @staticmethod
+    def of(laid: Laid) -> Layer:
+        """Returns the layer of one question."""
+        return Layer(dict(laid.made), set(laid.reached))
+
+    def takes(self, laid: Laid) -> bool:
+        """Takes one more question in, unless it then were asked over something else than by itself.
+
+        INVARIANT: what a question can come to is in the layer as it is for that question alone, however many are in it.
+        """
+        made = self.made
+        if any(uid in self.reached and made.get(uid) != text for uid, text in laid.made.items()):
+            return False
+        if any(laid.made.get(uid) != made[uid] for uid in made.keys() & laid.reached):
+            return False
+        made.update(laid.made)
+        self.reached.update(laid.reached)
+        return True
+
+
 class Overlays:
-    """Makes the entities of one request; what does not change between requests about the same entities is kept."""
+    """Makes the entities of requests."""
 
-    bundle: Bundle = field(repr=False)
-    schema: ForeignSchema = field(repr=False)
-    entities: StoredEntities = field(repr=False)
-    reads: Reads = field(repr=False)
-    bases: OrderedDict[Base, cedarpy.Entities] = field(default_factory=OrderedDict, repr=False)
+    def __init__(self, bundle: Bundle, schema: ForeignSchema, entities: StoredEntities, reads: Reads) -> None:
+        self._bundle = bundle
+        self._schema = schema
+        self._entities = entities
+        self._reads = reads
+        self._reach_stored = lru_cache(maxsize=KEPT)(entities.reach)
 
-    def lay(self, asked: Asked, types: tuple[str, str], reading: Reading) -> cedarpy.Entities | None:
-        """Returns the entities to decide over, None when nothing of what was sent is declared.
+    def lay(self, asked: Asked, types: tuple[str, str], reading: Reading) -> Laid:
+        """Returns what to ask over, which is the store as it is when nothing of what was sent can make a difference.
 
         Raises `Incomplete` for an entity that is neither stored nor sent whole, and `Unusable`.
         """
-        made: dict[EntityUid, str] = {}
-        for uid, attrs in self._sent(asked, types, reading).items():
-            stored = self.entities.by_uid.get(uid)
-            if stored is None and (missing := missing_of(self.schema.entities[uid.type].attributes, attrs)):
-                raise Incomplete(missing, "is required of an entity that is not stored")
-            if attrs:
-                made[uid] = made_text(uid, stored, attrs)
-        return self._over(made, asked, types, reading) if made else None
-
-    def _sent(self, asked: Asked, types: tuple[str, str], reading: Reading) -> dict[EntityUid, dict[str, object]]:
-        """The attributes that were sent of each entity."""
-        sent: dict[EntityUid, dict[str, object]] = {}
-        for type_, named, place in ((types[0], asked.subject, "subject"), (types[1], asked.resource, "resource")):
-            read = self._read(type_, named, reading, place)
-            uid = EntityUid(type_, named.id)
-            before = sent.setdefault(uid, read)
-            if before is not read and any(before.setdefault(name, value) != value for name, value in read.items()):
-                raise Unusable(f"{place}.properties", "are not what was sent of the same entity as the subject")
-        return sent
-
-    def _read(self, type_: str, named: Named, reading: Reading, place: str) -> dict[str, object]:
-        if not named.properties:
-            return {}
-        return reading.record(named.properties, self.schema.entities[type_].attributes, f"{place}.properties")
-
-    def _over(self, made: Mapping[EntityUid, str], asked: Asked, types: tuple[str, str], reading: Reading) -> cedarpy.Entities:
-        """What was made on top of what a policy could come to from it."""
         subject, resource = EntityUid(types[0], asked.subject.id), EntityUid(types[1], asked.resource.id)
-        which = (subject in made, resource in made)
-        key = (subject.type, subject.id, resource.type, resource.id, which, frozenset(reading.named))
-        base = self.bases.get(key)
+        sent = {subject: self._read(subject, asked.subject, reading, "subject")}
+        of_resource = self._read(resource, asked.resource, reading, "resource")
+        before = sent.setdefault(resource, of_resource)
+        if before is not of_resource and any(before.setdefault(name, value) != value for name, value in of_resource.items()):
+            raise Unusable("resource.properties", "are not what was sent of the same entity as the subject")
+        made: dict[EntityUid, str] = {}
+        for uid, attrs in sent.items():
+            stored = self._entities.by_uid.get(uid)
+            if stored is None and (missing := missing_of(self._schema.entities[uid.type].attributes, attrs)):
+                raise Incomplete(missing, "is required of an entity that is not stored")
+            if told := attrs if stored is None else self._telling(stored, attrs):
+                made[uid] = made_text(uid, stored, told)
+        if not made:
+            return AS_STORED
+        roots = {*sent, *reading.named, *self._reads.entities}
+        return Laid(made, frozenset[EntityUid]().union(*map(self._reach, roots)))
+
+    def entities(self, layer: Layer) -> cedarpy.Entities:
+        """Returns the entities of a layer; raises `Unusable` for values that Cedar does not take."""
+        stored = [self._entities.by_uid[uid].text for uid in layer.reached - layer.made.keys() if uid in self._entities.by_uid]
         try:
-            if base is None:
-                roots = {subject, resource, *reading.named, *self.reads.entities}
-                for uid in made:
-                    stored = self.entities.by_uid.get(uid)
-                    roots |= stored.reached if stored is not None else frozenset()
-                base = slices.parse(self.bundle, f"[{','.join(self.entities.reach(roots, made))}]")
-                self.bases[key] = base
-                if len(self.bases) > BASES:
-                    self.bases.popitem(last=False)
-            else:
-                self.bases.move_to_end(key)
-            return slices.parse(self.bundle, f"[{','.join(made.values())}]", base)
+            return slices.parse(self._bundle, f"[{','.join([*stored, *layer.made.values()])}]")
         except slices.SliceError as refused:
             raise Unusable("properties", "hold a value that Cedar does not take") from refused
+
+    def _reach(self, uid: EntityUid) -> frozenset[EntityUid]:
+        """What can be reached from an entity; one that is not stored leads nowhere, and is whatever somebody sent."""
+        return self._reach_stored(uid) if uid in self._entities.by_uid else frozenset((uid,))
+
+    def _telling(self, stored: Stored, attrs: Mapping[str, object]) -> dict[str, object]:
+        """The attributes that some policy reads, and that are not as they are stored."""
+        read, held = self._reads.attributes, stored.attrs
+        return {name: value for name, value in attrs.items() if name in read and held.get(name, ABSENT) != value}
+
+    def _read(self, uid: EntityUid, named: Named, reading: Reading, place: str) -> dict[str, object]:
+        if not named.properties:
+            return {}
+        return reading.record(named.properties, self._schema.entities[uid.type].attributes, f"{place}.properties")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from gateway.model.asked import Asked, Named, Sought, Unusable
+from gateway.model.asked import A_TURN_CHARACTERS, Asked, Named, Sizes, Sought, Unusable
 from gateway.model.condition import Condition
 from gateway.model.decision import DenyKind, Reason
 from gateway.model.entity import EntityUid
@@ -14,11 +14,12 @@ from gateway.policy import planning
 from gateway.policy import truth as t
 from gateway.policy.columns import Column, Fixed, Node
 from gateway.policy.foreign.match import matches, row_of
+from gateway.policy.foreign.overlay import AS_STORED
 from gateway.policy.foreign.store import ForeignStore, Ruled
 from gateway.policy.residual import Reader
 from gateway.policy.truth import Truth
 
-#: Candidates that are decided at once, before others get their turn.
+#: Candidates that are decided at once, before others get their turn; fewer of a large question.
 AT_ONCE = 100
 
 
@@ -40,8 +41,9 @@ def search(store: ForeignStore, sought: Sought, asked: Asked, start: int = 0) ->
     candidates = _candidates(store, sought, asked)
     kept = _planned(store, asked, candidates) if sought == "resource" else None
     places = [at for at in range(start, len(candidates)) if kept is None or candidates[at] in kept]
-    for first in range(0, len(places), AT_ONCE):
-        chunk = places[first : first + AT_ONCE]
+    at_once = max(1, min(AT_ONCE, A_TURN_CHARACTERS // max(1, Sizes().of(asked))))
+    for first in range(0, len(places), at_once):
+        chunk = places[first : first + at_once]
         ruled = store.decide_all([_with(asked, sought, candidates[at]) for at in chunk])
         for one in ruled:
             # Of the context, each action has a type of its own.
@@ -67,11 +69,11 @@ def _candidates(store: ForeignStore, sought: Sought, asked: Asked) -> Sequence[s
 def _with(asked: Asked, sought: Sought, found: str) -> Asked:
     match sought:
         case "subject":
-            return replace(asked, subject=Named(asked.subject.type, found))
+            return asked._replace(subject=Named(asked.subject.type, found))
         case "resource":
-            return replace(asked, resource=Named(asked.resource.type, found))
+            return asked._replace(resource=Named(asked.resource.type, found))
         case "action":
-            return replace(asked, action=found)
+            return asked._replace(action=found)
 
 
 def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> frozenset[str] | None:
@@ -79,19 +81,18 @@ def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> fr
     if not candidates:
         return None
     prepared = store.prepare(_with(asked, "resource", candidates[0]))
-    if isinstance(prepared, Ruled) or prepared.entities is not None:
+    if isinstance(prepared, Ruled) or prepared.laid is not AS_STORED:
         return None
-    (action, _, type_), bundle = prepared.kind, store.bundle
-    shape = store.shape(prepared.kind)
-    if isinstance(shape, Ruled) or type_ not in bundle.vocabulary.entities:
+    (action, _, type_), bundle = prepared.shape.kind, store.bundle
+    if type_ not in bundle.vocabulary.entities:
         return None
     reader = StoredReader(bundle.vocabulary, type_, store.entities.above, t.ERRS, store.entities.below)
     plan = planning.plan(
         bundle,
         store.uid_of(asked.subject),
         action,
-        prepared.request["context"],
-        shape.policies,
+        prepared.request.get("context", "{}"),
+        prepared.shape.policies,
         store.entities.handle,
         resource=type_,
         reason=_unsaid,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import cedarpy
 
@@ -16,7 +17,7 @@ from gateway.policy import partition
 from gateway.policy import slice as slices
 from gateway.policy.bundle import Bundle
 from gateway.policy.foreign.entities import StoredEntities
-from gateway.policy.foreign.overlay import Overlays
+from gateway.policy.foreign.overlay import AS_STORED, Laid, Layer, Overlays
 from gateway.policy.foreign.schema import ForeignSchema
 from gateway.policy.foreign.values import Incomplete, Reading, missing_of
 from gateway.policy.panic import unless_it_panics
@@ -37,32 +38,37 @@ class Ruled:
 
 INVALID = Ruled(False, DenyKind.INVALID_REQUEST)
 FAILED = Ruled(False, DenyKind.EVALUATION_ERROR)
-NO_CONTEXT: Mapping[str, object] = {}
 UNMENTIONED = Ruled(False, DenyKind.NOT_PERMITTED)
+#: Ways in which policies decided together, which are kept as one verdict each.
+SAID = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What questions of one kind have in common: the action, its context, and the policies that could match.
 
-    `asks` says whether the context has members that have to be sent; `whole` whether a subject, and a resource, has
-    attributes that have to be there, so that one that is not stored cannot be made of nothing.
+    `asks` says whether the context has members that have to be sent. `subjects` and `resources` are the ids of those that
+    are stored, None where one that is not stored can be made of nothing, because its type requires no attribute.
     """
 
+    kind: Kind
     action: Mapping[str, str]
     context: RecordOf
     asks: bool
-    whole: tuple[bool, bool]
+    subjects: frozenset[str] | None
+    resources: frozenset[str] | None
     policies: cedarpy.PolicySet
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """One request to Cedar, of one kind; `entities` is None when it is asked over the store as it is."""
+class Prepared(NamedTuple):
+    """One request to Cedar, of one shape, and what it is asked over."""
 
-    kind: Kind
+    shape: Shape
     request: dict[str, Any]
-    entities: cedarpy.Entities | None
+    laid: Laid
+
+
+Waiting = list[tuple[int, Prepared]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,8 @@ class ForeignStore:
     def decide_all(self, asked: Sequence[Asked]) -> list[Ruled | Unusable]:
         """Returns what the store says of each question, in their order; none depends on another."""
         answers: list[Ruled | Unusable] = [FAILED] * len(asked)
-        together: dict[Kind, list[tuple[int, dict[str, Any]]]] = {}
+        plain: Waiting = []
+        over: list[tuple[Layer, Waiting]] = []
         for at, one in enumerate(asked):
             try:
                 prepared = self.prepare(one)
@@ -101,14 +108,13 @@ class ForeignStore:
                 continue
             if isinstance(prepared, Ruled):
                 answers[at] = prepared
-            elif prepared.entities is None:
-                together.setdefault(prepared.kind, []).append((at, prepared.request))
+            elif prepared.laid is AS_STORED:
+                plain.append((at, prepared))
             else:
-                [answers[at]] = self._ask(prepared.kind, [prepared.request], prepared.entities)
-        for kind, alike in together.items():
-            ruled = self._ask(kind, [request for _, request in alike], self.entities.handle)
-            for (at, _), one_ruled in zip(alike, ruled, strict=True):
-                answers[at] = one_ruled
+                _first_that_takes(prepared.laid, over).append((at, prepared))
+        self._ask(plain, self.entities.handle, answers)
+        for layer, waiting in over:
+            self._ask_over(layer, waiting, answers)
         return answers
 
     def type_of(self, named: Named) -> str:
@@ -126,50 +132,50 @@ class ForeignStore:
         missing it skips forbids, in part without an error.
         """
         subject, resource = asked.subject, asked.resource
-        kind = (asked.action, self.type_of(subject), self.type_of(resource))
-        shape = self.shape(kind)
+        shape = self.shape(asked.action, subject.type, resource.type)
         if isinstance(shape, Ruled):
             return shape
-        reading, context = Reading(self.aliases), NO_CONTEXT
-        if asked.context or asked.action_properties is not None or shape.asks:
-            try:
-                context = self._context(asked, shape.context, reading)
-            except Incomplete:
-                return INVALID
+        _, principal, type_ = shape.kind
+        request: dict[str, Any] = {
+            "principal": {"type": principal, "id": subject.id},
+            "action": shape.action,
+            "resource": {"type": type_, "id": resource.id},
+        }
+        reads = asked.context or asked.action_properties is not None or shape.asks
+        if not (reads or subject.properties or resource.properties):
+            return Prepared(shape, request, AS_STORED) if _stored(shape, asked) else INVALID
+        reading = Reading(self.aliases)
+        try:
+            context = self._context(asked, shape.context, reading)
             if missing_of(shape.context, context) is not None:
                 return INVALID
-        request = {
-            "principal": {"type": kind[1], "id": subject.id},
-            "action": shape.action,
-            "resource": {"type": kind[2], "id": resource.id},
-            "context": canonical(context) if context else "{}",
-        }
-        if subject.properties or resource.properties:
-            try:
-                return Prepared(kind, request, self.overlays.lay(asked, (kind[1], kind[2]), reading))
-            except Incomplete:
-                return INVALID
-        if shape.whole[0] and not self.entities.has(kind[1], subject.id):
+            if context:
+                request["context"] = canonical(context)
+            sent = subject.properties or resource.properties
+            laid = self.overlays.lay(asked, (principal, type_), reading) if sent else AS_STORED
+        except Incomplete:
             return INVALID
-        if shape.whole[1] and not self.entities.has(kind[2], resource.id):
-            return INVALID
-        return Prepared(kind, request, None)
+        return Prepared(shape, request, laid) if laid is not AS_STORED or _stored(shape, asked) else INVALID
 
-    def shape(self, kind: Kind) -> Shape | Ruled:
-        """Returns what is known of questions of a kind; the verdict when no policy could match one."""
-        known = self.shapes.get(kind)
+    def shape(self, action: str, subject: str, resource: str) -> Shape | Ruled:
+        """Returns what is known of questions of a kind, by outside names; the verdict when no policy could match one."""
+        known = self.shapes.get((action, subject, resource))
         if known is None:
-            action, principal, resource = kind
+            kind = (action, self.aliases.get(subject, subject), self.aliases.get(resource, resource))
             declared = self.schema.actions.get(action)
-            if declared is None or principal not in declared.principals or resource not in declared.resources:
+            if declared is None or kind[1] not in declared.principals or kind[2] not in declared.resources:
                 return INVALID  # and not kept: there is no end of names
-            made = partition.between(self.bundle.trees, self.bundle.members, (action,), principal, resource)
-            whole = [missing_of(self.schema.entities[type_].attributes, {}) is not None for type_ in (principal, resource)]
+            made = partition.between(self.bundle.trees, self.bundle.members, (action,), *kind[1:])
             asks = missing_of(declared.context, {}) is not None
             uid = uid_json(self.bundle.action_uids[action])
-            shape = Shape(uid, declared.context, asks, (whole[0], whole[1]), made)
-            known = self.shapes[kind] = shape if len(made) else UNMENTIONED
+            shape = Shape(kind, uid, declared.context, asks, self._whole(kind[1]), self._whole(kind[2]), made)
+            known = self.shapes[action, subject, resource] = shape if len(made) else UNMENTIONED
         return known
+
+    def _whole(self, type_: str) -> frozenset[str] | None:
+        """The ids that are stored of a type, when an entity of it cannot be made of nothing."""
+        made_of_nothing = missing_of(self.schema.entities[type_].attributes, {}) is None
+        return None if made_of_nothing else self.entities.known.get(type_, frozenset())
 
     def _context(self, asked: Asked, declared: RecordOf, reading: Reading) -> dict[str, object]:
         """The context of a request: what was sent as that, and the properties of the action as its member `action`."""
@@ -180,17 +186,41 @@ class ForeignStore:
             context["action"] = reading.value(known.type, asked.action_properties, "action.properties")
         return context
 
-    def _ask(self, kind: Kind, requests: list[dict[str, Any]], entities: cedarpy.Entities) -> list[Ruled]:
-        shape = self.shape(kind)
-        if isinstance(shape, Ruled):
-            return [shape] * len(requests)
-        policies, schema = shape.policies, self._schema_for(kind, requests)
-        answers = unless_it_panics(lambda: cedarpy.is_authorized_batch(requests, policies, entities, schema))
+    def _ask_over(self, layer: Layer, waiting: Waiting, answers: list[Ruled | Unusable]) -> None:
+        try:
+            entities = self.overlays.entities(layer)
+        except Unusable as unusable:
+            if len(waiting) == 1:
+                answers[waiting[0][0]] = unusable
+                return
+            for at, prepared in waiting:  # whose value it is shows when each is asked by itself
+                self._ask_over(Layer.of(prepared.laid), [(at, prepared)], answers)
+            return
+        self._ask(waiting, entities, answers)
+
+    def _ask(self, waiting: Waiting, entities: cedarpy.Entities, answers: list[Ruled | Unusable]) -> None:
+        """Puts the answers to what waits into their places, asked at once for each kind of question."""
+        alike: dict[Kind, Waiting] = {}
+        for one in waiting:
+            alike.setdefault(one[1].shape.kind, []).append(one)
+        for some in alike.values():
+            found = self._ruled(some[0][1].shape, [prepared.request for _, prepared in some], entities)
+            if found is not None:
+                for (at, _), ruled in zip(some, found, strict=True):
+                    answers[at] = ruled
+            elif len(some) > 1:  # over which it panics shows when each is asked by itself
+                for one in some:
+                    self._ask([one], entities, answers)
+
+    def _ruled(self, shape: Shape, requests: list[dict[str, Any]], entities: cedarpy.Entities) -> list[Ruled] | None:
+        """The verdicts on some requests of one kind, None when Cedar panics."""
+        schema = self._schema_for(shape.kind, requests)
+        answers = unless_it_panics(lambda: cedarpy.is_authorized_batch(requests, shape.policies, entities, schema))
         if answers is None:
-            return [FAILED] * len(requests)
+            return None
         ruled = [_ruled(answer) for answer in answers]
-        if schema is not None and requests[0]["context"] == "{}" and ruled[0] is not INVALID:
-            self.valid.add(kind)
+        if schema is not None and "context" not in requests[0] and ruled[0] is not INVALID:
+            self.valid.add(shape.kind)
         return ruled
 
     def _schema_for(self, kind: Kind, requests: Sequence[Mapping[str, Any]]) -> cedarpy.Schema | None:
@@ -198,7 +228,7 @@ class ForeignStore:
 
         INVARIANT: whether such a request is valid depends on its action and types alone, but for ids that are enumerated.
         """
-        bare = kind in self.valid and all(request["context"] == "{}" for request in requests)
+        bare = kind in self.valid and not any("context" in request for request in requests)
         return None if bare and not self.enumerated else self.bundle.schema
 
 
@@ -207,12 +237,33 @@ def hash_of(bundle: Bundle, entities: StoredEntities, aliases: Mapping[str, str]
     return slices.digest((bundle.hash, entities.hash, json.dumps(dict(aliases), sort_keys=True)))
 
 
+def _first_that_takes(laid: Laid, over: list[tuple[Layer, Waiting]]) -> Waiting:
+    """What waits for the first layer that takes something in, which is a new one after those that do not."""
+    for layer, waiting in over:
+        if layer.takes(laid):
+            return waiting
+    over.append((Layer.of(laid), []))
+    return over[-1][1]
+
+
+def _stored(shape: Shape, asked: Asked) -> bool:
+    """Whether what a question names is stored, or can be made of nothing."""
+    return (shape.subjects is None or asked.subject.id in shape.subjects) and (
+        shape.resources is None or asked.resource.id in shape.resources
+    )
+
+
 def _ruled(answer: cedarpy.AuthzResult) -> Ruled:
-    decision, diagnostics = answer.decision, answer.diagnostics
+    diagnostics = answer.diagnostics
+    return _said(answer.decision, tuple(diagnostics.reasons), bool(diagnostics.errors))
+
+
+@lru_cache(maxsize=SAID)
+def _said(decision: cedarpy.Decision, policies: tuple[str, ...], errs: bool) -> Ruled:
     if decision is cedarpy.Decision.NoDecision:
         return INVALID
-    policies = tuple(sorted(diagnostics.reasons))
-    if diagnostics.errors:
+    policies = tuple(sorted(policies))
+    if errs:
         return Ruled(False, DenyKind.EVALUATION_ERROR, policies)
     if decision is cedarpy.Decision.Allow:
         return Ruled(True, None, policies)

@@ -213,6 +213,16 @@ def test_what_a_policy_reads_of_a_named_entity_is_there(tmp_path: Path) -> None:
     assert store.decide(Asked(Named("User", "chief"), "see", Named("Doc", "new", {"owner": "ann"}))).allowed
 
 
+def test_what_is_kept_between_requests_does_not_grow_with_what_was_sent(tmp_path: Path) -> None:
+    app = written(tmp_path / "store", NAMESPACED, TYPES, ENTITIES, ALIASES)
+    kept = app.overlays._reach_stored.cache_info
+    assert app.decide(touch()._replace(subject=Named("user", "n" * 1_000, {"odd name": True}))).allowed
+    before = kept().currsize
+    for number in range(10):
+        assert app.decide(touch()._replace(subject=Named("user", f"new {number}", {"odd name": True}))).allowed
+    assert kept().currsize == before
+
+
 def test_a_policy_that_errs_makes_the_answer_no(tmp_path: Path) -> None:
     schema = "entity User = { n: Long }; entity Doc; action see appliesTo { principal: [User], resource: [Doc] };"
     policy = "permit (principal, action, resource); forbid (principal, action, resource) when { principal.n + 1 > 5 };"
