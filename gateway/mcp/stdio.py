@@ -55,11 +55,13 @@ class Bridge:
     def _passed(self, sent: dict[str, Any], got: httpx.Response) -> bytes:
         try:
             answer = got.json()
-            if sent.get("method") == "initialize" and "result" in answer:
-                self._version = str(answer["result"]["protocolVersion"])
-            if got.is_success or answer["id"] is not None:
-                return b"".join(got.content.splitlines())  # a line to a message; no text in JSON holds the end of one
-            return _error(sent["id"], answer["error"]["code"], answer["error"]["message"])
+            if "error" not in answer:
+                result = answer["result"]
+                if sent.get("method") == "initialize":
+                    self._version = str(result["protocolVersion"])
+            elif answer["id"] is None:
+                return _error(sent["id"], answer["error"]["code"], answer["error"]["message"])
+            return b"".join(got.content.splitlines())  # a line to a message; no text in JSON holds the end of one
         except (ValueError, KeyError, TypeError):
             return _error(sent["id"], NOT_ANSWERED, f"what answers at {self._url} is no gateway: status {got.status_code}")
 
