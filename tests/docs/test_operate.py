@@ -42,5 +42,6 @@ def test_the_line_is_one_that_is_written() -> None:
 def test_the_figures_are_the_limits() -> None:
     assert f"{limits.CONCURRENT_REQUESTS} requests are under way" in PAGE
     assert f"Past {limits.CONNECTIONS:,} connections" in PAGE
+    assert f"past {limits.TURNED_AWAY} that are being told so" in PAGE
     assert f"over {limits.GUESSES_PER_MINUTE} wrong passwords" in PAGE
     assert limits.TURN_SECONDS == 0.5
