@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import Message, Receive
@@ -72,7 +72,7 @@ def bearer(headers: Mapping[str, str]) -> str:
     return found[1]
 
 
-def query_members(query: bytes, known: Sequence[str], *, repeated: Sequence[str] = (), strict: bool) -> dict[str, object]:
+def query_members(query: bytes, known: Collection[str], *, repeated: Collection[str] = (), strict: bool) -> dict[str, object]:
     """The parameters of a query string by name, unknown ones left out; those that may be `repeated` as lists.
 
     Raises:
