@@ -10,6 +10,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.types import Message, Receive
 
 from gateway.errors import Invalid, TooLarge, Unauthenticated
+from gateway.operations.deadline import Deadline
 from gateway.operations.fields import echo
 from gateway.web.problems import TooSlow
 
@@ -110,11 +111,15 @@ async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
     announced = headers.get("content-length", "")
     if announced.isdecimal() and (len(announced) > 18 or int(announced) > most):
         raise _over(most)
+    deadline = Deadline(BODY_SECONDS)
     try:
-        async with asyncio.timeout(BODY_SECONDS):
-            return await _read(receive, most)
-    except TimeoutError:
+        return await _read(receive, most)
+    except asyncio.CancelledError:
+        if not deadline.caught():
+            raise
         raise TooSlow(f"the body did not arrive within {BODY_SECONDS:.0f} seconds") from None
+    finally:
+        deadline.end()
 
 
 def check_content_type(headers: Headers) -> None:
