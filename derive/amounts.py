@@ -10,7 +10,7 @@ from derive.echo import echo
 
 FIELD = "amount_usd"
 LIMIT = Decimal("922337203685477.5807")  # the largest value of Cedar's decimal type
-_GRAMMAR = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,4})?")
+GRAMMAR = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,4})?")
 
 
 class AmountError(ValueError):
@@ -43,7 +43,7 @@ def parse_amount(value: object) -> Decimal:
         raise AmountError(f"{echo(value)} is not a decimal string or number")
     # An int by way of Decimal, because its own str() raises above 4300 digits. A decimal may remember how it was written.
     text = str(Decimal(value)) if isinstance(value, int) else str(value)
-    if not _GRAMMAR.fullmatch(text):
+    if not GRAMMAR.fullmatch(text):
         raise AmountError(f"{echo(text)} is not a decimal with at most 15 whole digits and 4 decimals")
     amount = Decimal(text)
     if amount > LIMIT:

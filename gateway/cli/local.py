@@ -22,8 +22,9 @@ from gateway.cli.output import bold, print_fields, print_json, progress
 from gateway.cli.stopped import stopped
 from gateway.cli.surfaces import whole_app
 from gateway.config import SECRETS, Settings
-from gateway.operations import administration
+from gateway.operations import administration, openapi
 from gateway.operations.fields import Fields
+from gateway.operations.registry import OPERATIONS, OWN
 from gateway.operations.sweeps import sweeps
 from gateway.web.server import serve
 
@@ -72,6 +73,8 @@ def add_commands(commands: Any) -> None:
     )
     login.add_argument("url", help="the gateway's address")
     login.set_defaults(run=_login)
+    says = "print the description of the HTTP API, in OpenAPI 3.1"
+    commands.add_parser("openapi", help=says, description=f"{says[0].upper()}{says[1:]}.").set_defaults(run=_openapi)
     mcp.add_command(commands)
     doctor.add_command(commands)
     bench.add_command(commands)
@@ -197,6 +200,11 @@ def _rotate(given: argparse.Namespace) -> int:
     with opened(find_settings({"data": given.data})) as services:
         done = asyncio.run(administration.rotate_signing_keys(services, timedelta(hours=given.overlap_hours)))
     return _show(done, as_json=given.json)
+
+
+def _openapi(_: argparse.Namespace) -> int:
+    print(openapi.render((*OWN, *OPERATIONS)), end="")
+    return DONE
 
 
 def _login(given: argparse.Namespace) -> int:

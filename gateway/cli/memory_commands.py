@@ -7,8 +7,7 @@ from dataclasses import replace
 from gateway.cli import memory_answers as answers
 from gateway.cli.command import Argument, Command, command
 from gateway.model.memory import DEPTHS, LAYERS, MEMORY_ACTIONS, PROVENANCES, TIERS
-from gateway.operations.memory_fields import MATCHES
-from gateway.operations.recall import MODES
+from gateway.operations.wire.memory import MATCHES, MODES
 
 AGENT = Argument("agent_id", "for people: the agent whose memory it is", flagged="--agent")
 SHOWN_AGENT = replace(AGENT, place="query")

@@ -7,8 +7,7 @@ from gateway.mcp.argument import Argument, an_id, text, whole, word
 from gateway.mcp.person_tools import PAYLOAD, action_name
 from gateway.mcp.shown import as_json
 from gateway.mcp.tool import Tool
-from gateway.operations.approval_shape import STATUSES
-from gateway.operations.approvals import KIND_CHARACTERS, SUMMARY_CHARACTERS
+from gateway.operations.wire.approvals import KIND_CHARACTERS, STATUSES, SUMMARY_CHARACTERS
 
 APPROVAL = an_id("The approval, as `request_approval` answers it under `id`.")
 #: A page of these fits the window of a model.

@@ -9,8 +9,7 @@ from gateway.mcp.shown import as_json, as_records
 from gateway.mcp.tool import Tool
 from gateway.model.caller import PrincipalType
 from gateway.model.memory import LAYERS, TIERS
-from gateway.operations.memory_fields import MATCHES
-from gateway.operations.recall import MODES
+from gateway.operations.wire.memory import MATCHES, MODES
 
 KINDS: tuple[PrincipalType, ...] = ("Agent", "Connection")
 SLUG = "Lower-case letters, digits, `.`, `_` and `-`."

@@ -23,6 +23,7 @@ from gateway.model.records import Credential, Org
 from gateway.operations.call import Call, Services
 from gateway.operations.fields import stamp
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import records as wire
 from gateway.store import credentials, erasure, evidence, sweep
 from gateway.store.backup import backup as copy_store
 from gateway.store.entities import Installation
@@ -265,6 +266,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Copy the data directory into a new one beside it, on the server's disk.",
         backup_now,
         actions=("admin.backup",),
+        answers={200: wire.BACKUP},
     ),
     _work(
         "admin.erase",
@@ -273,6 +275,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Rewrite the store so that no deleted byte is left on the disk.",
         erase_now,
         actions=("admin.erase",),
+        answers={200: wire.ERASURE},
     ),
     _work(
         "admin.derive",
@@ -281,7 +284,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Derive every fact again.",
         derive_now,
         actions=("admin.derive",),
-        fields=("dry_run",),
+        fields=wire.DERIVED,
+        answers={200: wire.DERIVATION},
     ),
     _work(
         "admin.verify",
@@ -290,5 +294,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "Walk the whole chain of the log.",
         verify_now,
         actions=("admin.verify",),
+        answers={200: wire.CHAIN},
     ),
 )

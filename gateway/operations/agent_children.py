@@ -11,18 +11,8 @@ from gateway.operations.agent_fields import attributes, created, end_text, key_e
 from gateway.operations.call import Call
 from gateway.operations.guardrails import confirm_rules
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import agents as wire
 from gateway.store import agents
-
-BODY = (
-    "name",
-    "description",
-    "vault_ids",
-    "scopes",
-    "memory_namespace_allowlist",
-    "action_approval_policy",
-    "expires_at",
-    "approval_id",
-)
 
 
 async def create_child(call: Call) -> Reply:
@@ -76,7 +66,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Register a child of an agent; its key is shown once.",
         create_child,
         actions=("agent.create_child",),
-        fields=BODY,
+        fields=wire.CHILD,
+        answers={201: wire.CREATED},
+        confirmed=True,
     ),
     Operation(
         "agent.list_children",
@@ -85,5 +77,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "List the children of an agent.",
         list_children,
         actions=("agent.list_children",),
+        answers={200: wire.AGENTS},
     ),
 )

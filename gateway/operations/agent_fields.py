@@ -13,11 +13,7 @@ from gateway.model.records import Agent, Credential
 from gateway.model.rules import NO_RULES, ApprovalRules, parse_rules
 from gateway.operations.call import Call
 from gateway.operations.fields import Fields, echo, optional_stamp, stamp
-
-FLAGS = ("intents_api_enabled", "shroud_enabled")
-LISTS = ("scopes", "vault_ids", "memory_namespace_allowlist")
-#: Kept as they are sent and shown again. Nothing here decides anything.
-ATTRIBUTES = ("auth_method", *FLAGS, *LISTS, "api_key_expires_at")
+from gateway.operations.wire.agents import FLAGS, LISTS
 
 
 def attributes(body: Fields) -> dict[str, object]:

@@ -7,15 +7,14 @@ from gateway.errors import Forbidden, Invalid
 from gateway.model.ids import new_id
 from gateway.model.records import Agent
 from gateway.operations import agent_children
-from gateway.operations.agent_fields import ATTRIBUTES, attributes, created, end_text, key_end, lifetime, new_key, rules, shape
+from gateway.operations.agent_fields import attributes, created, end_text, key_end, lifetime, new_key, rules, shape
 from gateway.operations.call import Call
 from gateway.operations.guardrails import confirm_rules
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.wire import agents as wire
 from gateway.store import agents, widenings
 from gateway.store.approvals import Approval
 from gateway.store.entities import Missing
-
-BODY = ("name", "description", "action_approval_policy", "token_ttl_seconds", *ATTRIBUTES)
 
 AWAITING = (
     "the wider policy waits for an approval, and nothing was changed: once approved, repeat this request with `approval_id`"
@@ -135,7 +134,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Register an agent; its key is shown once.",
         create,
         actions=("agent.create",),
-        fields=BODY,
+        fields=wire.REGISTERED,
+        answers={201: wire.CREATED},
+        confirmed=True,
     ),
     Operation(
         "agent.list",
@@ -144,9 +145,26 @@ OPERATIONS: tuple[Operation, ...] = (
         "List agents: the organisation's, or those that one registered.",
         list_agents,
         actions=("agent.list", "agent.list_own"),
+        answers={200: wire.AGENTS},
     ),
-    Operation("agent.me", "GET", "/v1/agents/me", "Show the calling agent itself.", me, actions=("agent.read_self",)),
-    Operation("agent.read", "GET", "/v1/agents/{agent_id}", "Show an agent.", get, actions=("agent.read",)),
+    Operation(
+        "agent.me",
+        "GET",
+        "/v1/agents/me",
+        "Show the calling agent itself.",
+        me,
+        actions=("agent.read_self",),
+        answers={200: wire.AGENT},
+    ),
+    Operation(
+        "agent.read",
+        "GET",
+        "/v1/agents/{agent_id}",
+        "Show an agent.",
+        get,
+        actions=("agent.read",),
+        answers={200: wire.AGENT},
+    ),
     Operation(
         "agent.update",
         "PATCH",
@@ -154,7 +172,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Change an agent. Deactivating it ends its keys and tokens; a new key is then needed to come back.",
         update,
         actions=("agent.update", "agent.set_rules"),
-        fields=(*BODY, "is_active", "approval_id"),
+        fields=wire.CHANGED,
+        answers={200: wire.AGENT, 202: wire.AWAITING},
+        confirmed=True,
     ),
     Operation(
         "agent.rotate_key",
@@ -163,7 +183,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Give an agent a new key; the keys and tokens it had end.",
         rotate_key,
         actions=("agent.rotate_key",),
-        fields=("api_key_expires_at",),
+        fields=wire.REKEYED,
+        answers={200: wire.NEW_KEY},
     ),
     Operation(
         "agent.delete",
@@ -173,6 +194,7 @@ OPERATIONS: tuple[Operation, ...] = (
         " remember stays until it is forgotten.",
         delete,
         actions=("agent.delete",),
+        answers={204: None},
     ),
     *agent_children.OPERATIONS,
 )

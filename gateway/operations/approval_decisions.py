@@ -11,11 +11,10 @@ from gateway.operations.approval_shape import shape, target
 from gateway.operations.call import Call
 from gateway.operations.confirmation import confirm
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import approvals as wire
+from gateway.operations.wire.approvals import WORDS
 from gateway.store import approval_outcomes, approvals
 from gateway.store.entities import Missing
-
-#: The decision words of the published clients and guides.
-WORDS = ("approve", "approved", "reject", "rejected", "deny", "denied")
 
 
 async def decide(call: Call) -> Reply:
@@ -68,7 +67,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Approve or reject an approval that is pending.",
         decide,
         actions=("approval.decide", "approval.read"),
-        fields=("decision", "reason"),
+        fields=wire.DECIDED,
+        answers={200: wire.APPROVAL},
+        confirmed=True,
     ),
     Operation(
         "approval.approve",
@@ -77,7 +78,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Approve an approval, at the address that some clients use.",
         approve,
         actions=("approval.decide", "approval.read"),
-        fields=("reason",),
+        fields=wire.REASON,
+        answers={200: wire.APPROVAL},
+        confirmed=True,
     ),
     Operation(
         "approval.deny",
@@ -86,7 +89,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Reject an approval, at the address that some clients use.",
         deny,
         actions=("approval.decide", "approval.read"),
-        fields=("reason",),
+        fields=wire.REASON,
+        answers={200: wire.APPROVAL},
+        confirmed=True,
     ),
     Operation(
         "approval.cancel",
@@ -95,6 +100,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Withdraw an approval; one that has an outcome keeps it.",
         cancel,
         actions=("approval.cancel",),
-        fields=("reason",),
+        fields=wire.REASON,
+        answers={200: wire.APPROVAL},
     ),
 )

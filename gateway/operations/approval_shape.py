@@ -5,11 +5,10 @@ from __future__ import annotations
 from gateway.model.records import ApprovalHeader
 from gateway.operations.call import Call
 from gateway.operations.fields import Fields, is_id, optional_stamp, stamp
+from gateway.operations.wire.approvals import STATUSES
 from gateway.store import approvals
 from gateway.store.approvals import Approval
 from gateway.store.entities import Missing
-
-STATUSES = ("pending", "approved", "rejected", "expired", "cancelled")
 
 
 def shape(asked: Approval) -> dict[str, object]:

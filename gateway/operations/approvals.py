@@ -17,23 +17,13 @@ from gateway.operations.approval_shape import shape, status_filter, target
 from gateway.operations.call import Call
 from gateway.operations.fields import Fields, stamp
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import approvals as wire
+from gateway.operations.wire.approvals import KIND_CHARACTERS, SUMMARY_CHARACTERS
 from gateway.store import approval_requests, approvals
 from gateway.store.approval_requests import Terms, read_terms
 from gateway.store.approvals import Approval
 from gateway.store.canonical import canonical, digest
 
-SUMMARY_CHARACTERS = 2_000
-KIND_CHARACTERS = 64
-REQUEST_FIELDS = (
-    "action",
-    "target_type",
-    "target_id",
-    "summary",
-    "payload",
-    "reason",
-    "declared_risk_tier",
-    "risk_tier",
-)
 BY_A_WRITTEN_RULE = "approved without a human: a written rule of this agent allows it"
 
 
@@ -195,7 +185,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Ask a human before acting.",
         request,
         actions=("approval.request", "suggest_auto"),
-        fields=REQUEST_FIELDS,
+        fields=wire.REQUEST,
+        answers={202: wire.APPROVAL},
     ),
     Operation(
         "approval.request_alias",
@@ -204,7 +195,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Ask a human before acting, at the address that older clients use.",
         request,
         actions=("approval.request", "suggest_auto"),
-        fields=REQUEST_FIELDS,
+        fields=wire.REQUEST,
+        answers={202: wire.APPROVAL},
     ),
     Operation(
         "approval.list",
@@ -213,7 +205,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "List approvals: one's own queue, or with `scope=org` the organisation's.",
         list_approvals,
         actions=("approval.list_own", "approval.list"),
-        query=("status", "scope", "limit", "offset"),
+        query=wire.QUEUE,
+        answers={200: wire.APPROVALS},
     ),
     Operation(
         "approval.read",
@@ -222,6 +215,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Show an approval.",
         get,
         actions=("approval.read",),
+        answers={200: wire.APPROVAL},
     ),
     Operation(
         "approval.status",
@@ -230,6 +224,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Show where an approval stands, to the agent that asked.",
         status,
         actions=("approval.read_status",),
+        answers={200: wire.STATUS},
     ),
     *approval_decisions.OPERATIONS,
 )

@@ -19,15 +19,15 @@ from gateway.operations.memory_reads import read_query
 from gateway.operations.obligations import WINDOWS, Obligations, apply_obligations, read_obligations
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.recall import Recall, one, passages, recall
+from gateway.operations.schema import TEXT
+from gateway.operations.wire import bridge as wire
+from gateway.operations.wire.problems import BRIDGE_PROBLEM
 from gateway.store.entities import Missing
 
 #: What the network calls each thing that it may ask for, and the action it is.
 ACTIONS = {"notes.search": "memory.search", "notes.read": "memory.read", "knowledge.query": "memory.query"}
 #: The names that the network has for a project.
 PROJECTS = ("collection_id", "kb_id", "project_id")
-#: The bridge says who asks over which connection, and what is to be done to the answer. All else is the remote agent's word.
-ENVELOPE = ("connection_id", "source_did", "obligations")
-ASKED = ("action", "text", *PROJECTS, "query", "tags", "limit", "max_tokens", "resource", "context")
 #: The names that the network has for a row.
 ROW = ("source_path", "id")
 #: The policy by which whoever is no bridge hears that; a bridge hears of no connection but its own.
@@ -220,6 +220,8 @@ OPERATIONS: tuple[Operation, ...] = (
         health,
         public="the network's bridge asks it before it has anything to ask; it says the same to everybody",
         strict=True,
+        refusal=BRIDGE_PROBLEM,
+        answers={200: wire.HEALTH},
     ),
     Operation(
         "arp.search_notes",
@@ -228,8 +230,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "Search what a connection may see of a project.",
         search_notes,
         actions=("bridge.serve", "memory.search"),
-        fields=(*ENVELOPE, *ASKED),
+        fields=wire.SEARCHED,
         strict=True,
+        refusal=BRIDGE_PROBLEM,
+        answers={200: wire.NOTES},
+        problems=(422,),
     ),
     Operation(
         "arp.read_note",
@@ -238,8 +243,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "Read one row that a connection may see.",
         read_note,
         actions=("bridge.serve", "memory.read"),
-        fields=(*ENVELOPE, *ASKED, *ROW),
+        fields=wire.READ,
         strict=True,
+        refusal=BRIDGE_PROBLEM,
+        answers={200: wire.NOTE},
+        problems=(422,),
     ),
     Operation(
         "arp.query_knowledge",
@@ -248,8 +256,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "Join what a connection may see of a project and fits a query best.",
         query_knowledge,
         actions=("bridge.serve", "memory.query"),
-        fields=(*ENVELOPE, *ASKED),
+        fields=wire.ASKED,
         strict=True,
+        refusal=BRIDGE_PROBLEM,
+        answers={200: wire.KNOWLEDGE},
+        problems=(422,),
     ),
     Operation(
         "arp.chat",
@@ -259,5 +270,8 @@ OPERATIONS: tuple[Operation, ...] = (
         chat,
         actions=("bridge.chat",),
         unread=True,
+        refusal=BRIDGE_PROBLEM,
+        answers={200: TEXT},
+        media="text/event-stream",
     ),
 )

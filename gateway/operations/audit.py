@@ -6,6 +6,7 @@ from gateway import limits
 from gateway.operations.call import Call
 from gateway.operations.fields import stamp
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import records as wire
 from gateway.store import evidence
 from gateway.store.evidence import EventFilter
 from gateway.store.logged import Logged
@@ -84,7 +85,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "List audit events of the organisation, newest first; agents and members see their own.",
         list_events,
         actions=("audit.list", "audit.list_own"),
-        query=("resource_id", "actor_id", "action", "from", "to", "limit", "offset"),
+        query=wire.EVENTS_ASKED,
+        answers={200: wire.EVENTS},
     ),
     Operation(
         "audit.verify",
@@ -93,6 +95,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Verify the hash chain of the log, newest rows first.",
         verify,
         actions=("audit.verify",),
-        query=("from", "to", "limit"),
+        query=wire.VERIFIED,
+        answers={200: wire.VERIFICATION},
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gateway import limits
 from gateway.authn.authenticator import Token
 from gateway.authn.emails import LONGEST, normal_email
 from gateway.authn.keys import KEY_CHARACTERS, hash_secret
@@ -14,24 +13,12 @@ from gateway.model.records import Agent, Credential, Human
 from gateway.operations.call import Call
 from gateway.operations.fields import stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.schema import ID, unset
+from gateway.operations.wire import people as wire
+from gateway.operations.wire.people import ENTITLEMENTS, LONGEST_PASSWORD, SHORTEST_PASSWORD
 from gateway.store.credentials import Claim, claimed_by, end_session, redeem_claim
 from gateway.store.rows import Rows, Tx
 from gateway.store.writer import Unit
-
-#: What an agent of this wire can be entitled to, and the field of its registration that says so. None: not offered here.
-ENTITLEMENTS: tuple[tuple[str, str | None], ...] = (
-    ("intents_api", "intents_api_enabled"),
-    ("execution_intents", None),
-    ("execution_require_tee", None),
-    ("intents_require_tee", None),
-    ("cards", None),
-    ("memory", None),
-    ("shroud", "shroud_enabled"),
-    ("discoverable", None),
-    ("treasury_signer", None),
-    ("has_delegations", None),
-)
-SHORTEST_PASSWORD, LONGEST_PASSWORD = limits.PASSWORD_CHARACTERS
 
 
 async def sign_in(call: Call) -> Reply:
@@ -183,8 +170,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/auth/token",
         "Sign in with e-mail address and password.",
         sign_in,
-        fields=("email", "password"),
+        fields={"email": wire.EMAIL, "password": wire.PASSWORD},
         public="this is how a human gets a session token",
+        answers={200: wire.TOKEN},
+        problems=(401,),
     ),
     Operation(
         "session.exchange_human_key",
@@ -192,8 +181,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/auth/api-key-token",
         "Exchange the key of a human for a session token.",
         exchange_human_key,
-        fields=("api_key",),
+        fields={"api_key": wire.KEY},
         public="this is how the holder of a `1ck_` key gets a session token",
+        answers={200: wire.TOKEN},
+        problems=(401,),
     ),
     Operation(
         "session.exchange_agent_key",
@@ -201,8 +192,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/auth/agent-token",
         "Exchange the key of an agent for a session token.",
         exchange_agent_key,
-        fields=("api_key", "agent_id"),
+        fields={"api_key": wire.KEY, "agent_id": unset(ID)},
         public="this is how an agent gets a session token",
+        answers={200: wire.AGENT_TOKEN},
+        problems=(401,),
     ),
     Operation(
         "session.refresh",
@@ -211,6 +204,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Always refused: tokens are renewed by another exchange.",
         refresh,
         public="published clients call it without a credential, and it only ever refuses",
+        answers={},
     ),
     Operation(
         "session.claim",
@@ -218,9 +212,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/auth/claim",
         "Sign in for the first time as a person whom a platform brought.",
         claim,
-        fields=("claim_token", "password"),
+        fields={"claim_token": wire.KEY, "password": wire.NEW_PASSWORD},
         strict=True,
         public="the person has no credential yet but the claim token",
+        answers={200: wire.TOKEN},
+        problems=(401,),
     ),
     Operation(
         "session.end",
@@ -229,6 +225,15 @@ OPERATIONS: tuple[Operation, ...] = (
         "End the session of the token that is shown.",
         end,
         actions=("session.end",),
+        answers={204: None},
     ),
-    Operation("me.read", "GET", "/v1/auth/me", "Read one's own account.", me, actions=("me.read",)),
+    Operation(
+        "me.read",
+        "GET",
+        "/v1/auth/me",
+        "Read one's own account.",
+        me,
+        actions=("me.read",),
+        answers={200: wire.ACCOUNT},
+    ),
 )

@@ -13,6 +13,7 @@ from gateway.operations.authzen_answers import Answers, ask, record
 from gateway.operations.authzen_request import Batch, Semantic, read_batch, read_question
 from gateway.operations.call import Call
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import authzen as wire
 from gateway.policy.foreign.store import Ruled
 
 #: Questions that are answered before others get their turn, if they are small.
@@ -109,8 +110,6 @@ def _digested(items: Sequence[Asked | Invalid], decisions: Sequence[bool]) -> It
             yield repr(decision)
 
 
-FIELDS = ("subject", "action", "resource", "context")
-
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "authzen.evaluate",
@@ -119,7 +118,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Decide whether a subject may do an action on a resource (AuthZEN).",
         evaluate,
         actions=ACTIONS,
-        fields=FIELDS,
+        fields=wire.ONE,
+        answers={200: wire.DECISION},
     ),
     Operation(
         "authzen.evaluate_all",
@@ -128,8 +128,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Decide many such questions at once (AuthZEN).",
         evaluate_all,
         actions=ACTIONS,
-        fields=(*FIELDS, "evaluations", "options"),
+        fields=wire.MANY,
         body_bytes=limits.LARGE_BODY_BYTES,
+        answers={200: wire.DECISIONS},
     ),
     *authzen_search.OPERATIONS,
     *authzen_metadata.OPERATIONS,

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit
 from gateway.errors import NotFound
 from gateway.operations.call import Call
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import authzen as wire
 
 WELL_KNOWN = "/.well-known/authzen-configuration"
 ENDPOINTS = {
@@ -40,6 +41,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Show where AuthZEN clients ask.",
         metadata,
         public=PUBLIC,
+        answers={200: wire.METADATA},
+        problems=(404,),
     ),
     Operation(
         "authzen.metadata_of_path",
@@ -48,5 +51,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Show where AuthZEN clients ask when the address of this gateway has a path.",
         metadata,
         public=PUBLIC,
+        answers={200: wire.METADATA},
+        problems=(404,),
     ),
 )

@@ -15,6 +15,7 @@ from gateway.operations.authzen_page import Start
 from gateway.operations.authzen_request import read_question
 from gateway.operations.call import Call
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire.authzen import RESULTS, SEARCHES
 from gateway.store.canonical import canonical
 
 MEMBERS: Mapping[Sought, tuple[str, ...]] = {
@@ -83,7 +84,8 @@ def _operation(sought: Sought, summary: str) -> Operation:
         summary,
         partial(search, sought=sought),
         actions=("authzen.search", "authzen.search_own", "authzen.search_store"),
-        fields=(*MEMBERS[sought], "page"),
+        fields=SEARCHES[sought],
+        answers={200: RESULTS[sought]},
     )
 
 

@@ -7,6 +7,7 @@ from gateway.model.ids import new_id
 from gateway.model.records import Credential
 from gateway.operations.call import Call
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import agents as wire
 from gateway.store import remote_connections
 
 
@@ -28,5 +29,6 @@ OPERATIONS: tuple[Operation, ...] = (
         rotate,
         actions=("bridge.rotate_token",),
         strict=True,
+        answers={201: wire.BRIDGE_TOKEN},
     ),
 )

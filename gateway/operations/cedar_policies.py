@@ -11,27 +11,21 @@ from gateway import limits
 from gateway.errors import Conflict
 from gateway.model.ids import new_id
 from gateway.model.org_policy import MODES, OrgPolicy, PolicyVersion
+from gateway.operations import policy_reads
 from gateway.operations.call import Call
 from gateway.operations.confirmation import confirm
-from gateway.operations.fields import is_id
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
-from gateway.operations.policy_shape import TEXT, cedar_text, refused, shape, version_shape
+from gateway.operations.policy_shape import PATH, cedar_text, refused, shape, target
+from gateway.operations.wire import policies as wire
 from gateway.policy import sandbox
 from gateway.policy.finding import PolicyError
 from gateway.store import org_policies
-from gateway.store.entities import Missing
 from gateway.store.state import State
 from gateway.store.swap import Swap
 
 POLICIES_PER_ORG = 100
-MOST_VERSIONS = 2**31 - 1
 #: Each is kept with all that it decided beside.
 VERSIONS_PER_POLICY = 200
-
-
-async def list_policies(call: Call) -> Reply:
-    grant = call.access.authorize(call.session, "policy.list", call.org)
-    return Reply({"policies": [shape(policy) for policy in call.state.policies_of(grant.target.id)]})
 
 
 async def create_policy(call: Call) -> Reply:
@@ -66,24 +60,12 @@ async def create_policy(call: Call) -> Reply:
     return Reply(shape(policy), 201)
 
 
-async def read_policy(call: Call) -> Reply:
-    grant = call.access.authorize(call.session, "policy.read", _target(call))
-    return Reply(shape(grant.target))
-
-
-async def list_versions(call: Call) -> Reply:
-    """Every step that a policy has taken, those that were taken back included."""
-    grant = call.access.authorize(call.session, "policy.read", _target(call))
-    found = await call.read(org_policies.versions, grant)
-    return Reply({"versions": [version_shape(step, grant.target) for step in found]})
-
-
 async def write_version(call: Call) -> Reply:
     """Write a new version, into the shadow: until it is promoted, what was in force stays so."""
     text = cedar_text(call.body)
     about = call.body.optional_text("description", longest=limits.TEXT_CHARACTERS)
     name = call.body.optional_text("name", longest=limits.NAME_CHARACTERS, shortest=1)
-    grant = call.access.authorize(call.session, "policy.update", _target(call))
+    grant = call.access.authorize(call.session, "policy.update", target(call))
     policy = grant.target
     enforced = None if policy.enforced is None else policy.enforced.number
     number = _next(policy)
@@ -103,8 +85,8 @@ async def write_version(call: Call) -> Reply:
 
 async def promote_policy(call: Call) -> Reply:
     """Put what is in the shadow in force. Whatever is asked after the answer is decided by it."""
-    seen = call.body.integer("version", least=1, most=MOST_VERSIONS)
-    grant = call.access.authorize(call.session, "policy.promote", _target(call))
+    seen = call.body.integer("version", least=1, most=wire.MOST_VERSIONS)
+    grant = call.access.authorize(call.session, "policy.promote", target(call))
     policy = grant.target
     _expect(seen, policy)
     await confirm(call, "policy.update", totp="no")
@@ -123,8 +105,8 @@ async def roll_back_policy(call: Call) -> Reply:
 
     Where that changes what is in force, it takes the right to promote the text that comes back, or else the one that goes.
     """
-    seen = call.body.integer("version", least=1, most=MOST_VERSIONS)
-    grant = call.access.authorize(call.session, "policy.rollback", _target(call))
+    seen = call.body.integer("version", least=1, most=wire.MOST_VERSIONS)
+    grant = call.access.authorize(call.session, "policy.rollback", target(call))
     policy = grant.target
     _expect(seen, policy)
     await confirm(call, "policy.update", totp="no")
@@ -143,21 +125,13 @@ async def roll_back_policy(call: Call) -> Reply:
 
 async def delete_policy(call: Call) -> Reply:
     """Remove a policy with its versions; one that is in force only with proof of who does, and by whoever may promote it."""
-    grant = call.access.authorize(call.session, "policy.delete", _target(call))
+    grant = call.access.authorize(call.session, "policy.delete", target(call))
     if grant.target.enforced is not None:
         _may_put_in_force(call, grant.target, grant.target.enforced)
         await confirm(call, "policy.update", totp="no")
     swap = await _swap(call, *_around(call, grant.target, None))
     await call.write_alone(org_policies.remove, grant, swap)
     return NO_CONTENT
-
-
-def _target(call: Call) -> OrgPolicy | Missing:
-    policy_id = call.path["id"]
-    found = call.state.org_policies.get(policy_id)
-    if found is None or found.org_id != call.session.caller.org_id:
-        return Missing("Policy", policy_id if is_id(policy_id) else "-")
-    return found
 
 
 def _next(policy: OrgPolicy) -> int:
@@ -216,8 +190,8 @@ async def _swap(
         raise refused(error) from error
 
 
-PATH = "/v1/org/cedar-policies"
 OPERATIONS: tuple[Operation, ...] = (
+    *policy_reads.OPERATIONS,
     Operation(
         "policy.create",
         "POST",
@@ -225,25 +199,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "Write a Cedar policy of the organisation; it starts in the shadow.",
         create_policy,
         actions=("policy.create", "policy.promote"),
-        fields=("name", "description", *TEXT, "mode"),
+        fields=wire.CREATED,
         body_bytes=limits.LARGE_BODY_BYTES,
         unhurried=True,
-    ),
-    Operation(
-        "policy.list",
-        "GET",
-        PATH,
-        "List the Cedar policies of the organisation.",
-        list_policies,
-        actions=("policy.list",),
-    ),
-    Operation(
-        "policy.read",
-        "GET",
-        f"{PATH}/{{id}}",
-        "Show one policy.",
-        read_policy,
-        actions=("policy.read",),
+        answers={201: wire.POLICY},
+        confirmed=True,
     ),
     Operation(
         "policy.update",
@@ -252,10 +212,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "Write a new version of a policy, into the shadow; what was in force stays so until it is promoted.",
         write_version,
         actions=("policy.update",),
-        fields=("name", "description", *TEXT),
+        fields=wire.WRITTEN,
         strict=True,
         body_bytes=limits.LARGE_BODY_BYTES,
         unhurried=True,
+        answers={200: wire.POLICY},
     ),
     Operation(
         "policy.delete",
@@ -265,15 +226,8 @@ OPERATIONS: tuple[Operation, ...] = (
         delete_policy,
         actions=("policy.delete", "policy.promote"),
         unhurried=True,
-    ),
-    Operation(
-        "policy.versions",
-        "GET",
-        f"{PATH}/{{id}}/versions",
-        "List the versions of a policy.",
-        list_versions,
-        actions=("policy.read",),
-        strict=True,
+        answers={204: None},
+        confirmed=True,
     ),
     Operation(
         "policy.promote",
@@ -282,9 +236,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "Put the version in the shadow in force.",
         promote_policy,
         actions=("policy.promote",),
-        fields=("version",),
+        fields=wire.AT_VERSION,
         strict=True,
         unhurried=True,
+        answers={200: wire.POLICY},
+        confirmed=True,
     ),
     Operation(
         "policy.rollback",
@@ -293,8 +249,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "Take the last step of a policy back.",
         roll_back_policy,
         actions=("policy.rollback", "policy.promote"),
-        fields=("version",),
+        fields=wire.AT_VERSION,
         strict=True,
         unhurried=True,
+        answers={200: wire.POLICY},
+        confirmed=True,
     ),
 )

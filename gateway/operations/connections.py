@@ -6,6 +6,7 @@ from gateway.model.records import PlatformConnection
 from gateway.operations.call import Call
 from gateway.operations.fields import optional_stamp, stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.wire import platform as wire
 from gateway.store import platforms
 
 
@@ -48,6 +49,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "List the platforms that are connected to oneself.",
         list_connected,
         actions=("connection.list",),
+        answers={200: wire.CONNECTED},
     ),
     Operation(
         "connection.disconnect",
@@ -56,5 +58,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "End a connection and archive its peer.",
         disconnect,
         actions=("connection.disconnect",),
+        answers={204: None},
     ),
 )

@@ -13,12 +13,11 @@ from gateway.operations.fields import is_id, stamp
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.operator import as_operator, put_down
 from gateway.operations.replay import bundle_of
+from gateway.operations.wire import records as wire
 from gateway.store import evidence, replaying
 from gateway.store.entities import Installation, LogEntry, Missing
 from gateway.store.evidence import DecisionFilter
 from gateway.store.logged import Logged
-
-DENY_KINDS = ("forbidden", "not_permitted", "evaluation_error", "invalid_request", "stale", "deadline", "paused")
 
 
 async def list_decisions(call: Call) -> Reply:
@@ -29,7 +28,7 @@ async def list_decisions(call: Call) -> Reply:
         action=query.optional_text("action", longest=limits.REF_CHARACTERS),
         resource=query.optional_text("resource", longest=limits.REF_CHARACTERS),
         outcome=query.optional_choice("decision", ("allow", "deny")),
-        deny_kind=query.optional_choice("deny_kind", DENY_KINDS),
+        deny_kind=query.optional_choice("deny_kind", wire.DENY_KINDS),
         policy=query.optional_text("policy", longest=limits.REF_CHARACTERS),
         since=query.optional_timestamp("from"),
         until=query.optional_timestamp("to"),
@@ -104,8 +103,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "List decisions of the organisation, newest first.",
         list_decisions,
         actions=("decision.list",),
-        query=("principal", "action", "resource", "decision", "deny_kind", "policy", "from", "to", "limit", "offset"),
+        query=wire.DECISIONS_ASKED,
         strict=True,
+        answers={200: wire.DECISIONS},
     ),
     Operation(
         "decision.read",
@@ -115,5 +115,6 @@ OPERATIONS: tuple[Operation, ...] = (
         read_decision,
         actions=("decision.read",),
         strict=True,
+        answers={200: wire.DECISION},
     ),
 )

@@ -13,12 +13,13 @@ from gateway.model.proposal import MAX_ACTION, check_action
 from gateway.operations.call import Call, path_id
 from gateway.operations.fields import Fields
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.wire import peers as wire
 from gateway.store import events
 from gateway.store.canonical import canonical
 from gateway.store.events import EVENT_TYPES as EVENT_TYPES  # where a surface looks for it
 from gateway.store.events import Judgement, PostedEvent
 
-_CHOSEN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+_CHOSEN_ID = re.compile(wire.CHOSEN_ID)
 
 
 async def record(call: Call) -> Reply:
@@ -81,7 +82,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Record what happened between a person and an agent.",
         record,
         actions=("peer.record_event",),
-        fields=("event_type", "content", "event_id"),
+        fields=wire.RECORDED,
+        answers={201: wire.EVENT},
     ),
     Operation(
         "peer.delete_event",
@@ -91,5 +93,6 @@ OPERATIONS: tuple[Operation, ...] = (
         delete,
         actions=("peer.delete_event",),
         strict=True,
+        answers={204: None},
     ),
 )

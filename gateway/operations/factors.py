@@ -11,12 +11,12 @@ from gateway.model.records import Human, Org
 from gateway.operations.call import Call
 from gateway.operations.confirmation import confirm
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.wire import people as wire
+from gateway.operations.wire.people import CODE_CHARACTERS, LONGEST_PASSWORD, METHODS
 from gateway.store.humans import confirm_totp, remove_totp, start_totp, use_totp
 
-METHODS: tuple[Factor, ...] = ("password", "totp")
-CODE_CHARACTERS = 16
-#: What a method takes as its proof. Clients may send both.
-PROOFS = {"password": limits.PASSWORD_CHARACTERS[1], "code": CODE_CHARACTERS}
+#: How long the proof of a method may be.
+PROOFS = {"password": LONGEST_PASSWORD, "code": CODE_CHARACTERS}
 
 
 async def begin(call: Call) -> Reply:
@@ -141,7 +141,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Ask what a method of confirming who one is needs.",
         begin,
         actions=("me.reauthenticate",),
-        fields=("method", "purpose"),
+        fields=wire.CONFIRMING,
+        answers={200: wire.NEEDED},
     ),
     Operation(
         "me.reauth_complete",
@@ -150,7 +151,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Confirm who one is, for one purpose; answers a token that serves once.",
         complete,
         actions=("me.reauthenticate",),
-        fields=("method", "purpose", "password", "code"),
+        fields={**wire.CONFIRMING, **wire.PROOFS},
+        answers={200: wire.CONFIRMED},
     ),
     Operation(
         "me.totp_enrol",
@@ -159,8 +161,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "Enrol a second factor, or with a code confirm it; both with the account password.",
         enrol,
         actions=("me.totp",),
-        fields=("code",),
+        fields=wire.CODE,
         strict=True,
+        answers={200: wire.ENROLLED, 201: wire.ENROLMENT},
+        confirmed=True,
     ),
     Operation(
         "me.totp_remove",
@@ -169,7 +173,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Remove the second factor, with a code of its own.",
         remove,
         actions=("me.totp",),
-        fields=("code",),
+        fields=wire.CODE,
         strict=True,
+        answers={204: None},
     ),
 )

@@ -11,6 +11,7 @@ from gateway.operations.call import Call
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.peer_context import bury_what_expired
 from gateway.operations.shapes import fact_object
+from gateway.operations.wire import peers as wire
 from gateway.store import facts
 from gateway.store.canonical import canonical
 from gateway.store.facts import FactWithBasis
@@ -115,7 +116,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Correct what is believed about a person.",
         correct,
         actions=("peer.edit_fact",),
-        fields=("fact_key", "fact_value"),
+        fields=wire.CORRECTED,
+        answers={200: wire.EDITED},
     ),
     Operation(
         "peer.read_fact",
@@ -125,6 +127,7 @@ OPERATIONS: tuple[Operation, ...] = (
         read,
         actions=("peer.read_fact",),
         strict=True,
+        answers={200: wire.EXPLAINED_FACT},
     ),
     Operation(
         "peer.delete_fact",
@@ -133,8 +136,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Delete a fact; with `suppress`, never learn it again.",
         delete,
         actions=("peer.delete_fact",),
-        query=("suppress",),
+        query=wire.SUPPRESS,
         strict=True,
+        answers={200: wire.DELETED},
     ),
     Operation(
         "peer.dispute_fact",
@@ -143,8 +147,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Dispute a fact: contexts and predictions leave it out.",
         dispute,
         actions=("peer.dispute_fact",),
-        fields=("reason",),
+        fields=wire.REASON,
         strict=True,
+        answers={200: wire.ONE_FACT},
     ),
     Operation(
         "peer.withdraw_dispute",
@@ -154,5 +159,6 @@ OPERATIONS: tuple[Operation, ...] = (
         withdraw_dispute,
         actions=("peer.dispute_fact",),
         strict=True,
+        answers={200: wire.ONE_FACT},
     ),
 )

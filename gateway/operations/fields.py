@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TypeGuard, TypeVar, overload
@@ -50,7 +50,7 @@ class Fields:
         """Whether the member is there and not null."""
         return self.members.get(field) is not None
 
-    def refuse_others(self, known: Sequence[str]) -> None:
+    def refuse_others(self, known: Collection[str]) -> None:
         for field in self.members:
             if field not in known:
                 allowed = ", ".join(known) or "none"

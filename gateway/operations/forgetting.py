@@ -14,11 +14,10 @@ from gateway.operations.fields import Fields, stamp
 from gateway.operations.memory_agent import named_agent, own_agent
 from gateway.operations.memory_fields import did, project, refuse_nulls, remote_id
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import memory as wire
 from gateway.store import forgetting
 from gateway.store.entities import Installation, Missing
 from gateway.store.forgetting import Receipt, Selection
-
-SELECTED = ("connection_id", "source_did", "project_id", "id")
 
 
 async def forget(call: Call) -> Reply:
@@ -50,9 +49,9 @@ async def forget_connection(call: Call) -> Reply:
 
 
 def _selection(body: Fields) -> Selection:
-    named = [field for field in SELECTED if field in body]
+    named = [field for field in wire.SELECTED if field in body]
     if len(named) != 1:
-        raise Invalid(f"exactly one of {', '.join(f'`{field}`' for field in SELECTED)} is required", field=SELECTED[0])
+        raise Invalid(f"exactly one of {', '.join(f'`{field}`' for field in wire.SELECTED)} is required", field="connection_id")
     match named[0]:
         case "connection_id":
             return Selection("connection_id", remote_id(body, "connection_id"))
@@ -119,9 +118,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "Hide, delete or erase everything of one connection, remote agent or project, or one memory.",
         forget,
         actions=("memory.forget", "memory.erase", "admin.erase"),
-        fields=(*SELECTED, "depth", "dry_run", "agent_id"),
+        fields=wire.FORGOTTEN,
         strict=True,
         unhurried=True,
+        answers={200: wire.RECEIPT},
     ),
     Operation(
         "memory.forget_connection",
@@ -130,8 +130,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Forget everything that came over a connection; nothing that does is stored again.",
         forget_connection,
         actions=("memory.forget", "memory.erase", "admin.erase"),
-        query=("depth", "dry_run"),
+        query=wire.FORGOTTEN_OVER,
         strict=True,
         unhurried=True,
+        answers={200: wire.RECEIPT},
     ),
 )

@@ -6,6 +6,7 @@ from gateway.model.caller import ANONYMOUS
 from gateway.operations.call import Call, Services
 from gateway.operations.fields import optional_stamp
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import records as wire
 from gateway.policy.engines import Engines
 from gateway.store import sweep
 from gateway.store.entities import Installation
@@ -95,6 +96,7 @@ HEALTH = Operation(
     actions=("audit.list", "admin.reload"),
     public="load balancers ask it without a credential; without one it says one word",
     knows_callers=True,
+    answers={200: wire.HEALTH, 503: wire.FAILING},
 )
 LIVE = Operation(
     name="health.live",
@@ -105,6 +107,7 @@ LIVE = Operation(
     public="whoever supervises the process asks it without a credential; it says one word",
     unread=True,
     vital=True,
+    answers={200: wire.LIVE},
 )
 READY = Operation(
     name="health.ready",
@@ -114,4 +117,5 @@ READY = Operation(
     run=ready,
     public="load balancers ask it without a credential; it says one word",
     unread=True,
+    answers={200: wire.READY, 503: wire.NOT_READY},
 )

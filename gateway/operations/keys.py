@@ -10,6 +10,8 @@ from gateway.model.records import Credential
 from gateway.operations.call import Call
 from gateway.operations.fields import is_id, optional_stamp, stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.schema import TIME, unset
+from gateway.operations.wire import people as wire
 from gateway.store.credentials import create_key, revoke_key
 from gateway.store.entities import Missing
 
@@ -65,6 +67,7 @@ OPERATIONS: tuple[Operation, ...] = (
         list_keys,
         actions=("key.list",),
         strict=True,
+        answers={200: wire.OWN_KEYS},
     ),
     Operation(
         "key.create",
@@ -73,8 +76,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Make a key for oneself; the secret is shown once.",
         create,
         actions=("key.create",),
-        fields=("name", "expires_at"),
+        fields={"name": wire.NAME, "expires_at": unset(TIME)},
         strict=True,
+        answers={201: wire.MADE_KEY},
     ),
     Operation(
         "key.revoke",
@@ -84,5 +88,6 @@ OPERATIONS: tuple[Operation, ...] = (
         revoke,
         actions=("key.revoke",),
         strict=True,
+        answers={204: None},
     ),
 )

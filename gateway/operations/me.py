@@ -7,6 +7,7 @@ from gateway.operations.call import Call
 from gateway.operations.fields import optional_stamp, stamp
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.shapes import observer_object
+from gateway.operations.wire import peers as wire
 from gateway.store import reads as log
 from gateway.store.reads import Read, ReadFilter, Tally
 
@@ -65,6 +66,7 @@ OPERATIONS: tuple[Operation, ...] = (
         readers,
         actions=("me.readers",),
         strict=True,
+        answers={200: wire.READERS},
     ),
     Operation(
         "me.reads",
@@ -73,7 +75,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "List each read of what is held about the person who asks.",
         reads,
         actions=("me.reads",),
-        query=("from", "to", "agent_id", "limit", "offset"),
+        query=wire.READS,
         strict=True,
+        answers={200: wire.OWN_READS},
     ),
 )

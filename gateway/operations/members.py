@@ -10,6 +10,8 @@ from gateway.model.records import ROLES, Human
 from gateway.operations.call import Call
 from gateway.operations.fields import is_id, stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.schema import text, unset
+from gateway.operations.wire import people as wire
 from gateway.store.entities import Missing
 from gateway.store.humans import add_member, change_role, remove_member
 
@@ -88,6 +90,7 @@ OPERATIONS: tuple[Operation, ...] = (
         list_members,
         actions=("member.list",),
         strict=True,
+        answers={200: wire.MEMBERS},
     ),
     Operation(
         "member.add",
@@ -96,8 +99,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Add a member; their first password is shown once.",
         add,
         actions=("member.add",),
-        fields=("email", "role", "display_name"),
+        fields={"email": wire.EMAIL, "role": wire.ROLE, "display_name": unset(text(limits.NAME_CHARACTERS, 0))},
         strict=True,
+        answers={201: wire.ADDED_MEMBER},
     ),
     Operation(
         "member.update",
@@ -106,8 +110,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Change a member's role and end their keys and tokens.",
         update,
         actions=("member.update",),
-        fields=("role",),
+        fields={"role": wire.ROLE},
         strict=True,
+        answers={200: wire.ONE_MEMBER},
     ),
     Operation(
         "member.remove",
@@ -117,5 +122,6 @@ OPERATIONS: tuple[Operation, ...] = (
         remove,
         actions=("member.remove",),
         strict=True,
+        answers={204: None},
     ),
 )

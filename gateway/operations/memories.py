@@ -13,9 +13,8 @@ from gateway.operations.memory_fields import project, refuse_nulls, tags
 from gateway.operations.memory_shapes import labels_object, memory_object
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.operations.recall import one
+from gateway.operations.wire import memory as wire
 from gateway.store import memories
-
-RETAGGED = ("project_id", "tags", "classification")
 
 
 async def read(call: Call) -> Reply:
@@ -29,7 +28,7 @@ async def retag(call: Call) -> Reply:
     body = call.body
     refuse_nulls(body, allowed=("project_id",))
     if not body.members:
-        raise Invalid(f"at least one of {', '.join(f'`{field}`' for field in RETAGGED)} is required", field=RETAGGED[0])
+        raise Invalid(f"at least one of {', '.join(f'`{field}`' for field in wire.RETAGGED)} is required", field="project_id")
     named = project(body) if body.has("project_id") else None
     tagged, tier = tags(body), body.optional_choice("classification", TIERS)
     row = await _row(call)
@@ -77,6 +76,7 @@ OPERATIONS: tuple[Operation, ...] = (
         read,
         actions=("memory.read",),
         strict=True,
+        answers={200: wire.MEMORY},
     ),
     Operation(
         "memory.retag",
@@ -85,8 +85,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Change the project, the tags or the classification of a memory and of what was derived from it.",
         retag,
         actions=("memory.read", "memory.retag", "memory.widen"),
-        fields=RETAGGED,
+        fields=wire.RETAGGED,
         strict=True,
+        answers={200: wire.RETAG},
     ),
     Operation(
         "memory.retract",
@@ -96,6 +97,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retract,
         actions=("memory.read", "memory.retract"),
         strict=True,
+        answers={200: wire.MEMORY},
     ),
     Operation(
         "memory.delete",
@@ -105,5 +107,6 @@ OPERATIONS: tuple[Operation, ...] = (
         delete,
         actions=("memory.read", "memory.delete"),
         strict=True,
+        answers={204: None},
     ),
 )

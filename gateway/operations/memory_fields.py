@@ -13,13 +13,13 @@ from gateway.errors import Invalid, echo
 from gateway.model.ids import REMOTE_ID
 from gateway.model.memory import LAYERS, TIERS, Layer, LayerFields, Match, Narrow, Tier
 from gateway.operations.fields import Fields
+from gateway.operations.wire.memory import DID, MATCHES
 
 T = TypeVar("T", bound=str)
 
-MATCHES: tuple[Match, ...] = ("any", "all")
 SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 SLUG_FORM = "a project of 1 to 64 of a-z, 0-9, `.`, `_` and `-`, beginning with a letter or a digit"
-DID = re.compile(r"did:[a-z0-9]+:[A-Za-z0-9._:%-]*[A-Za-z0-9._%-]")
+_DID = re.compile(DID)
 #: Which fields belong to which layer.
 LAYER_FIELDS: dict[Layer, tuple[str, ...]] = {
     "fact": (),
@@ -97,7 +97,7 @@ def tags_match(fields: Fields) -> Match:
 def did(fields: Fields, field: str) -> str:
     """A decentralised identifier; its method is not looked up."""
     value = fields.members.get(field)
-    if not isinstance(value, str) or len(value) > limits.REF_CHARACTERS or not DID.fullmatch(value):
+    if not isinstance(value, str) or len(value) > limits.REF_CHARACTERS or not _DID.fullmatch(value):
         raise fields.wrong(field, f"an identifier such as did:web:a.example, of at most {limits.REF_CHARACTERS} characters")
     return value
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from dataclasses import fields as fields_of
 
 from gateway import limits
 from gateway.errors import Invalid
@@ -23,12 +22,12 @@ from gateway.operations.fields import Fields, optional_stamp, stamp
 from gateway.operations.memory_fields import choices, project, refuse_nulls, tags, tags_match, tiers
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
 from gateway.operations.remote_connections import named_connection
+from gateway.operations.wire import memory as wire
 from gateway.policy.probe import GrantRefused
 from gateway.store import memory_grants
 
 #: What a grant covers when it names no tiers.
 DEFAULT_TIERS: tuple[Tier, ...] = ("public", "internal")
-LIMITS = tuple(limit.name for limit in fields_of(GrantLimits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,7 @@ def _limits(body: Fields) -> dict[str, int]:
     if "limits" not in body:
         return {}
     given = Fields(body.object("limits"), place="limits.")
-    given.refuse_others(LIMITS)
+    given.refuse_others(wire.LIMITS)
     return {name: given.integer(name, least=1, most=limits.GRANT_LIMIT) for name in given.members}
 
 
@@ -166,18 +165,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Allow a remote connection something about one project.",
         create,
         actions=("grant.create",),
-        fields=(
-            "actions",
-            "scope",
-            "project_id",
-            "tags",
-            "tags_match",
-            "classifications",
-            "provenance",
-            "expires_at",
-            "limits",
-        ),
+        fields=wire.GRANTED,
         strict=True,
+        answers={201: wire.GRANT},
     ),
     Operation(
         "grant.list",
@@ -187,6 +177,7 @@ OPERATIONS: tuple[Operation, ...] = (
         list_grants,
         actions=("grant.list",),
         strict=True,
+        answers={200: wire.GRANTS},
     ),
     Operation(
         "grant.revoke",
@@ -196,5 +187,6 @@ OPERATIONS: tuple[Operation, ...] = (
         revoke,
         actions=("grant.revoke",),
         strict=True,
+        answers={204: None},
     ),
 )

@@ -8,6 +8,7 @@ from gateway.operations.call import Call
 from gateway.operations.memory_agent import named_agent
 from gateway.operations.memory_fields import refuse_nulls
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import memory as wire
 from gateway.store import memories
 from gateway.store.unindexed import unindexed
 
@@ -34,8 +35,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Make rows of memory findable by meaning that were written without the present model, some at a time.",
         index,
         actions=("memory.import",),
-        fields=("agent_id",),
+        fields=wire.INDEXED,
         strict=True,
         unhurried=True,
+        answers={200: wire.INDEX},
     ),
 )

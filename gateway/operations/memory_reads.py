@@ -13,10 +13,9 @@ from gateway.operations.memory_agent import named_agent
 from gateway.operations.memory_fields import narrow_of_body, narrow_of_query, project, refuse_nulls
 from gateway.operations.memory_shapes import page_object, passages_object
 from gateway.operations.operation import Operation, Reply
-from gateway.operations.recall import MODES, Recall, passages, recall
+from gateway.operations.recall import Recall, passages, recall
+from gateway.operations.wire import memory as wire
 from gateway.store.words import terms
-
-NARROWING = ("project_id", "tags", "tags_match", "layers", "classifications")
 
 
 async def list_memories(call: Call) -> Reply:
@@ -46,7 +45,7 @@ async def search(call: Call) -> Reply:
     asked = Recall(
         _narrowed(body),
         read_query(body),
-        body.optional_choice("mode", MODES, "keyword"),
+        body.optional_choice("mode", wire.MODES, "keyword"),
         body.optional_integer("limit", least=1, most=limits.PAGE) or limits.MEMORIES_FOUND_DEFAULT,
         read_cursor(body),
     )
@@ -62,7 +61,7 @@ async def query(call: Call) -> Reply:
     project(body)
     least, most = limits.MEMORY_TOKENS
     tokens = body.optional_integer("max_tokens", least=least, most=most) or limits.MEMORY_TOKENS_DEFAULT
-    asked = Recall(_narrowed(body), read_query(body), body.optional_choice("mode", MODES, "keyword"))
+    asked = Recall(_narrowed(body), read_query(body), body.optional_choice("mode", wire.MODES, "keyword"))
     grant = call.access.plan(call.session, "memory.query", agent)
     return Reply(passages_object(await passages(call, grant, asked, tokens)))
 
@@ -100,9 +99,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "List what an agent remembers, newest first.",
         list_memories,
         actions=("memory.search",),
-        query=("agent_id", "project_id", "tag", "layer", "classification", "tags_match", "limit", "cursor", "state"),
+        query=wire.LISTED,
         repeated=("tag", "layer", "classification"),
         strict=True,
+        answers={200: wire.MEMORIES},
     ),
     Operation(
         "memory.list_untagged",
@@ -111,8 +111,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "List what no grant can reach, because it belongs to no project.",
         list_untagged,
         actions=("memory.list_untagged", "memory.search"),
-        query=("agent_id", "limit", "cursor"),
+        query=wire.UNTAGGED,
         strict=True,
+        answers={200: wire.MEMORIES},
     ),
     Operation(
         "memory.search",
@@ -121,8 +122,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Search what an agent remembers, by words, by meaning or by both.",
         search,
         actions=("memory.search",),
-        fields=("query", "mode", *NARROWING, "limit", "cursor", "agent_id"),
+        fields=wire.SEARCHED,
         strict=True,
+        answers={200: wire.FOUND},
     ),
     Operation(
         "memory.query",
@@ -131,7 +133,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Join the memories of a project that fit a query best, within a budget of tokens.",
         query,
         actions=("memory.query",),
-        fields=("query", "mode", *NARROWING, "max_tokens", "agent_id"),
+        fields=wire.JOINED,
         strict=True,
+        answers={200: wire.PASSAGES},
     ),
 )

@@ -9,6 +9,7 @@ from gateway.model.caller import SCRAPER
 from gateway.operations.call import Call
 from gateway.operations.exposition import CONTENT_TYPE, Family, Times, one, text
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.schema import TEXT
 from gateway.store import sweep
 from gateway.store.entities import Installation
 from gateway.store.faults import StoreBusy, StoreFailed
@@ -129,4 +130,6 @@ METRICS = Operation(
     actions=("metrics.read",),
     scraped=True,
     vital=True,
+    answers={200: TEXT},
+    media=CONTENT_TYPE,
 )

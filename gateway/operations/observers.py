@@ -8,6 +8,7 @@ from gateway.model.records import Observer, Peer
 from gateway.operations.call import Call
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.shapes import observer_object, peer_object
+from gateway.operations.wire import peers as wire
 from gateway.store import observers
 from gateway.store.observers import Lease
 
@@ -55,6 +56,7 @@ OPERATIONS: tuple[Operation, ...] = (
         read,
         actions=("peer.read_observers",),
         strict=True,
+        answers={200: wire.OBSERVERS},
     ),
     Operation(
         "peer.set_observers",
@@ -63,8 +65,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Replace the list of agents that observe a peer; an empty list means nobody.",
         replace,
         actions=("peer.set_observers",),
-        fields=("observers",),
+        fields=wire.OBSERVED,
         strict=True,
         body_bytes=limits.LARGE_BODY_BYTES,
+        answers={200: wire.OBSERVERS},
     ),
 )

@@ -6,6 +6,7 @@ from gateway import limits
 from gateway.errors import StepUpRequired, Unauthenticated
 from gateway.operations.call import Call
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.wire import people as wire
 from gateway.store.humans import change_password
 
 SHORTEST, LONGEST = limits.PASSWORD_CHARACTERS
@@ -35,7 +36,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Change one's own password and end every session token.",
         change,
         actions=("me.change_password",),
-        fields=("current_password", "new_password"),
+        fields={"current_password": wire.PASSWORD, "new_password": wire.NEW_PASSWORD},
         strict=True,
+        answers={204: None},
     ),
 )

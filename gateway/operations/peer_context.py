@@ -12,6 +12,7 @@ from gateway.operations.call import Call
 from gateway.operations.contexts import Served
 from gateway.operations.fields import Fields
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import peers as wire
 from gateway.store import facts
 from gateway.store.entities import Missing
 from gateway.store.retention import bury_expired, next_expiry
@@ -124,7 +125,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Tell what is believed about a person, as prose within a budget.",
         read_context,
         actions=("peer.read_context", "peer.see_content"),
-        query=("budget",),
+        query=wire.BUDGET,
+        answers={200: wire.CONTEXT},
     ),
     Operation(
         "agent.read_context",
@@ -133,7 +135,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Tell an agent what is believed about the person it serves.",
         read_own_context,
         actions=("agent.read_context", "peer.read_context", "peer.see_content"),
-        query=("budget",),
+        query=wire.BUDGET,
+        answers={200: wire.OWN_CONTEXT},
     ),
     Operation(
         "peer.preview",
@@ -142,7 +145,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Show what an agent would be told about a person now.",
         preview,
         actions=("peer.preview", "peer.read_context", "peer.see_content"),
-        query=("agent_id", "budget"),
+        query=wire.PREVIEWED,
         strict=True,
+        answers={200: wire.PREVIEW},
     ),
 )

@@ -13,6 +13,7 @@ from gateway.operations.fields import is_id
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.peer_context import bury_what_expired
 from gateway.operations.shapes import fact_object, peer_object
+from gateway.operations.wire import peers as wire
 from gateway.store import facts, peers
 from gateway.store.entities import Missing
 
@@ -100,8 +101,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Open a peer about a person, or add observers to it.",
         create,
         actions=("peer.create", "peer.link", "peer.set_observers"),
-        fields=("peer_type", "peer_ref", "display_name", "platform_connection_id", "observer_agent_ids"),
+        fields=wire.OPENED,
         body_bytes=limits.LARGE_BODY_BYTES,
+        answers={201: wire.ONE_PEER},
     ),
     Operation(
         "peer.list",
@@ -110,8 +112,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "List peers: all of the organisation, or the ones about oneself.",
         list_peers,
         actions=("peer.list", "peer.list_own"),
-        query=("status", "limit", "offset"),
+        query=wire.LISTED,
         strict=True,
+        answers={200: wire.PEERS},
     ),
     Operation(
         "peer.read",
@@ -120,6 +123,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Read a peer with its facts.",
         read,
         actions=("peer.read", "peer.see_content"),
+        answers={200: wire.PEER_WITH_FACTS},
     ),
     Operation(
         "peer.read_by_connection",
@@ -128,6 +132,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Read the peer of a connection.",
         read_by_connection,
         actions=("peer.read",),
+        answers={200: wire.ONE_PEER},
     ),
     *peer_context.OPERATIONS,
 )

@@ -9,6 +9,7 @@ from gateway.operations.confirmation import confirm
 from gateway.operations.fields import stamp
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.shapes import observer_object, peer_object
+from gateway.operations.wire import peers as wire
 from gateway.store import erasure
 from gateway.store.erasure import ExportedEvent, ExportedFact, PersonData
 
@@ -89,6 +90,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Export everything that is kept about a person.",
         export,
         actions=("peer.export",),
+        answers={200: wire.EXPORT},
+        confirmed=True,
     ),
     Operation(
         "peer.erase",
@@ -97,5 +100,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Erase everything that is kept about a person.",
         erase,
         actions=("peer.erase",),
+        answers={200: wire.ERASED},
+        confirmed=True,
     ),
 )

@@ -14,12 +14,15 @@ from gateway.operations.approval_shape import shape, status_filter, target
 from gateway.operations.call import Call
 from gateway.operations.fields import stamp
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import platform as wire
+from gateway.operations.wire.approvals import APPROVAL, APPROVALS, LISTED
+from gateway.operations.wire.platform import RETURN_CHARACTERS
+from gateway.operations.wire.problems import LINK_REQUIRED
 from gateway.store import approvals, bootstrap, platforms
 from gateway.store.bootstrap import Bootstrapped
 from gateway.store.entities import Missing
 
-RETURN_CHARACTERS = 2_000
-LINK_REQUIRED = "this address cannot be connected by the platform alone: the person has to link it themselves"
+WHY_LINK = "this address cannot be connected by the platform alone: the person has to link it themselves"
 
 
 async def upsert_user(call: Call) -> Reply:
@@ -200,11 +203,11 @@ def _link_required(call: Call, app_id: str) -> Reply:
     # There is no page to link oneself on; where a person sees their applications is the nearest there is.
     link = {
         "status": "link_required",
-        "reason": LINK_REQUIRED,
+        "reason": WHY_LINK,
         "authorize_url": f"{_public(call)}/v1/platform/connected-apps",
         "app_slug": call.state.apps[app_id].slug,
     }
-    problem = {"type": "urn:peergate:problem:conflict", "title": "conflict", "status": 409, "detail": LINK_REQUIRED}
+    problem = {"type": "urn:peergate:problem:conflict", "title": "conflict", "status": 409, "detail": WHY_LINK}
     return Reply({**problem, "link_required": link}, 409)
 
 
@@ -217,7 +220,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Find or add the person with an e-mail address, and connect them.",
         upsert_user,
         actions=("platform.upsert_user",),
-        fields=("email", "subject_token"),
+        fields=wire.UPSERTED,
+        answers={200: wire.UPSERT, 201: wire.UPSERT, 409: LINK_REQUIRED},
     ),
     Operation(
         "platform.bootstrap",
@@ -226,7 +230,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Provision a connection's agents and its peer. Repeating it makes nothing twice, with an `Idempotency-Key` or without.",
         bootstrap_connection,
         actions=("platform.bootstrap",),
-        fields=("template_id", "parameters", "return_to"),
+        fields=wire.BOOTSTRAPPED,
+        answers={201: wire.BOOTSTRAP},
     ),
     Operation(
         "platform.reissue_claim",
@@ -235,6 +240,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Issue a new claim; the one before it is void.",
         reissue_claim,
         actions=("platform.reissue_claim",),
+        answers={200: wire.CLAIM},
     ),
     Operation(
         "platform.read_connection",
@@ -243,6 +249,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Show a connection.",
         read_connection,
         actions=("platform.read_connection",),
+        answers={200: wire.CONNECTION},
     ),
     Operation(
         "platform.list_approvals",
@@ -251,7 +258,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "List the approvals of a connection.",
         list_approvals,
         actions=("platform.list_approvals",),
-        query=("status", "limit", "offset"),
+        query=LISTED,
+        answers={200: APPROVALS},
     ),
     Operation(
         "platform.read_approval",
@@ -260,5 +268,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "Show an approval of a connection.",
         read_approval,
         actions=("platform.read_approval",),
+        answers={200: APPROVAL},
     ),
 )

@@ -14,14 +14,12 @@ from gateway.operations.call import Call
 from gateway.operations.fields import Fields, is_id, stamp
 from gateway.operations.guardrails import confirm_rules
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.wire import platform as wire
+from gateway.operations.wire.platform import AGENTS_PER_TEMPLATE, SLUG_CHARACTERS, TEMPLATE_AGENT
 from gateway.store import platforms
 from gateway.store.entities import Missing
 
-AGENTS_PER_TEMPLATE = 20
-SLUG_CHARACTERS = 64
-TEMPLATE_AGENT = ("name", "action_approval_policy")
-
-_SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_SLUG = re.compile(wire.SLUG)
 
 
 async def list_apps(call: Call) -> Reply:
@@ -126,6 +124,7 @@ OPERATIONS: tuple[Operation, ...] = (
         list_apps,
         actions=("platform_app.list",),
         strict=True,
+        answers={200: wire.APPS},
     ),
     Operation(
         "platform_app.create",
@@ -134,8 +133,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Register a platform application; its key is shown once.",
         create_app,
         actions=("platform_app.create",),
-        fields=("name", "slug"),
+        fields=wire.NEW_APP,
         strict=True,
+        answers={201: wire.APP_WITH_KEY},
     ),
     Operation(
         "platform_app.rotate_key",
@@ -145,6 +145,7 @@ OPERATIONS: tuple[Operation, ...] = (
         rotate_key,
         actions=("platform_app.rotate_key",),
         strict=True,
+        answers={200: wire.APP_WITH_KEY},
     ),
     Operation(
         "platform_app.delete",
@@ -154,6 +155,7 @@ OPERATIONS: tuple[Operation, ...] = (
         delete_app,
         actions=("platform_app.delete",),
         strict=True,
+        answers={204: None},
     ),
     Operation(
         "platform_template.list",
@@ -163,6 +165,7 @@ OPERATIONS: tuple[Operation, ...] = (
         list_templates,
         actions=("platform_template.list",),
         strict=True,
+        answers={200: wire.TEMPLATES},
     ),
     Operation(
         "platform_template.create",
@@ -171,7 +174,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Write a template: the agents a bootstrap provisions, and their policies.",
         create_template,
         actions=("platform_template.create",),
-        fields=("name", "agents"),
+        fields=wire.NEW_TEMPLATE,
         strict=True,
+        answers={201: wire.TEMPLATE},
+        confirmed=True,
     ),
 )

@@ -6,11 +6,14 @@ from functools import lru_cache
 
 from gateway.errors import Invalid
 from gateway.model.org_policy import OrgPolicy, PolicyVersion
-from gateway.operations.fields import Fields, stamp
+from gateway.operations.call import Call
+from gateway.operations.fields import Fields, is_id, stamp
+from gateway.operations.wire.policies import CEDAR
 from gateway.policy.finding import PolicyError
 from gateway.policy.organisation import MAX_BYTES, holds_permits
+from gateway.store.entities import Missing
 
-TEXT = ("cedar_text", "policy_text")
+PATH = "/v1/org/cedar-policies"
 #: Of what is wrong with a text, this many lines are told, each cut to so many characters.
 TOLD, TOLD_CHARACTERS = 5, 300
 #: Texts of which it is remembered whether they hold a permit: they stay in memory, at most `MAX_BYTES` each.
@@ -20,10 +23,19 @@ PERMITS = "A policy of an organisation only narrows: the permits in this text op
 
 def cedar_text(body: Fields) -> str:
     """The text of a policy, by either of its two names; never both."""
-    given = [name for name in TEXT if body.has(name)]
+    given = [name for name in CEDAR if body.has(name)]
     if len(given) > 1:
         raise Invalid("`cedar_text` and `policy_text` are two names of one thing: send one", field="policy_text")
     return body.text(given[0] if given else "cedar_text", longest=MAX_BYTES)
+
+
+def target(call: Call) -> OrgPolicy | Missing:
+    """The policy that a path names; another organisation's is the same as none."""
+    policy_id = call.path["id"]
+    found = call.state.org_policies.get(policy_id)
+    if found is None or found.org_id != call.session.caller.org_id:
+        return Missing("Policy", policy_id if is_id(policy_id) else "-")
+    return found
 
 
 def refused(error: PolicyError) -> Invalid:

@@ -12,10 +12,10 @@ from gateway.model.caller import Caller, PrincipalType
 from gateway.model.decision import DenyKind, Verdict
 from gateway.operations.call import Call, Owned
 from gateway.operations.candidate import try_over
-from gateway.operations.cedar_policies import PATH
 from gateway.operations.fields import Fields
 from gateway.operations.operation import Operation, Reply
-from gateway.operations.policy_shape import TEXT, cedar_text
+from gateway.operations.policy_shape import PATH, cedar_text
+from gateway.operations.wire import policies as wire
 from gateway.policy.context import Context
 from gateway.policy.engine import one_reason
 from gateway.policy.value import ValueRefused
@@ -36,20 +36,16 @@ NOTES = {
 }
 
 
-#: Other spellings that clients have for what is asked, and one that says nothing here.
-SPELLED = ("principal_type", "principal_id", "resource_path", "vault_id")
-
-
 async def try_policy(call: Call) -> Reply:
     """Ask what would be decided now. Nothing is granted by it and no decision of anybody's is recorded."""
     body = call.body
-    for name in SPELLED:
+    for name in wire.SPELLED:
         body.optional_text(name, longest=limits.REF_CHARACTERS)
     principal = _principal(call)
     action = _action(body)
     target = _resource(call)
     context = _context(body)
-    text = cedar_text(body) if any(body.has(name) for name in TEXT) else None
+    text = cedar_text(body) if any(body.has(name) for name in wire.CEDAR) else None
     grant = call.access.authorize(call.session, "policy.test", call.org)
     engine = call.access.engines.of(grant.target.id)
     if text is not None:
@@ -161,18 +157,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Ask what the policies of the organisation, with a text that is tried, would answer.",
         try_policy,
         actions=("policy.test",),
-        fields=(
-            "principal",
-            "action",
-            "resource",
-            "context",
-            "principal_type",
-            "principal_id",
-            "resource_path",
-            "vault_id",
-            *TEXT,
-        ),
+        fields=wire.TRIED,
         body_bytes=limits.LARGE_BODY_BYTES,
         unhurried=True,
+        answers={200: wire.TRIAL},
     ),
 )

@@ -17,6 +17,7 @@ from gateway.operations.call import Call
 from gateway.operations.fields import json_number
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.peer_context import bury_what_expired
+from gateway.operations.wire import peers as wire
 from gateway.store import predictions
 from gateway.store.predictions import BucketHistory
 
@@ -133,6 +134,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Predict whether a person would approve, and say whether an action may be automatic.",
         predict_approval,
         actions=("peer.predict", "peer.see_content", "suggest_auto"),
-        fields=("action_type", "effective_risk_tier", "payload", "agent_id"),
+        fields=wire.PREDICTED,
+        answers={200: wire.PREDICTION},
     ),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Literal
 
 from gateway import limits
 from gateway.errors import Invalid, NotFound
@@ -16,12 +15,11 @@ from gateway.operations import cursor as cursors
 from gateway.operations.call import Call
 from gateway.operations.cursor import Position
 from gateway.operations.grant_limits import covering, strictest, take
+from gateway.operations.wire.memory import Mode
 from gateway.store import recall as store
 from gateway.store.memory_rows import fetch
 from gateway.store.rows import Rows
 
-Mode = Literal["keyword", "semantic", "hybrid"]
-MODES: tuple[Mode, ...] = ("keyword", "semantic", "hybrid")
 BETWEEN = "\n\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
 
 from gateway.operations.operation import Operation
@@ -14,7 +15,8 @@ follow a published wire, so that its clients work here unchanged; some fields of
 kept and answered for them and mean nothing to this gateway.
 
 *Actions* are what Cedar is asked; their permits are in `policies/`, one file an action. *Strict* operations refuse members they
-do not know; the others ignore them, because published clients send extras.
+do not know; the others ignore them, because published clients send extras. What each member may be, and what is answered, is in
+`docs/openapi.json`, which a gateway serves at `/openapi.json`.
 """
 
 
@@ -28,7 +30,7 @@ def render(operations: tuple[Operation, ...]) -> str:
 
 
 def _entry(operation: Operation) -> str:
-    lines = [f"\n### {operation.method} {operation.path}\n\n{_sentence(operation.summary)}\n\n"]
+    lines = [f"\n### {operation.method} {operation.path}\n\n{sentence(operation.summary)}\n\n"]
     if operation.public is not None:
         lines.append(f"- public: {operation.public}\n")
     if operation.actions:
@@ -39,16 +41,19 @@ def _entry(operation: Operation) -> str:
         lines.append(f"- repeatable: {_code(operation.repeated)}\n")
     if operation.fields:
         lines.append(f"- body: {_code(operation.fields)}\n")
+    if operation.confirmed:
+        lines.append("- may ask for confirmation\n")
     if operation.strict:
         lines.append("- strict\n")
     return "".join(lines)
 
 
-def _sentence(summary: str) -> str:
+def sentence(summary: str) -> str:
+    """A summary as a sentence."""
     return summary[:1].upper() + summary[1:].rstrip(".") + "."
 
 
-def _code(names: tuple[str, ...]) -> str:
+def _code(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 

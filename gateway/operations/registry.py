@@ -1,4 +1,4 @@
-"""The table: every operation of the gateway, in the order of its documentation."""
+"""The tables: every operation of the gateway in the order of its documentation, and those about the process alone."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from gateway.operations import (
     factors,
     facts,
     forgetting,
+    health,
     keys,
     me,
     members,
@@ -25,7 +26,9 @@ from gateway.operations import (
     memory_grants,
     memory_index,
     memory_reads,
+    metrics,
     observers,
+    openapi,
     password,
     peers,
     platform,
@@ -44,7 +47,9 @@ from gateway.operations import (
 )
 from gateway.operations.operation import Operation
 
-OPERATIONS: tuple[Operation, ...] = (
+#: The operations that are about the process and not about what it holds.
+OWN: tuple[Operation, ...] = (health.HEALTH, health.LIVE, health.READY, metrics.METRICS)
+_TABLE: tuple[Operation, ...] = (
     *auth.OPERATIONS,
     *keys.OPERATIONS,
     *factors.OPERATIONS,
@@ -84,3 +89,4 @@ OPERATIONS: tuple[Operation, ...] = (
     *reload.OPERATIONS,
     *resource_metadata.OPERATIONS,
 )
+OPERATIONS: tuple[Operation, ...] = (*_TABLE, openapi.served((*OWN, *_TABLE)))

@@ -15,6 +15,8 @@ from gateway.model.org_policy import OrgPolicy
 from gateway.operations.call import Call, Services
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.operator import as_operator
+from gateway.operations.wire import records as wire
+from gateway.operations.wire.problems import NOT_LOADED
 from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.cases import CaseError, run_cases
 from gateway.policy.engine import PolicyEngine
@@ -31,8 +33,6 @@ from gateway.store.writer import Unit
 #: How often it is tried again when an organisation changes its policies meanwhile.
 ATTEMPTS = 5
 BUSY = f"what decides was changed by others during each of {ATTEMPTS} attempts"
-#: A bundle is named by its SHA-256 in hex.
-HASH_CHARACTERS = 64
 #: What is told of what is wrong.
 FINDINGS = 50
 
@@ -55,7 +55,7 @@ async def reload_now(call: Call) -> Reply:
 
     With `reload = shadow` they wait in the shadow, and `promote` with the hash of their bundle lets exactly those decide.
     """
-    promote = call.body.optional_text("promote", longest=HASH_CHARACTERS)
+    promote = call.body.optional_text("promote", longest=wire.HASH_CHARACTERS)
     grant = call.access.authorize(call.session, "admin.reload", Installation())
     try:
         build = partial(_prepare, call.services) if promote is None else partial(_waiting, call.services, promote=promote)
@@ -204,8 +204,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Load the policies on the disk again, or promote those that wait in the shadow.",
         reload_now,
         actions=("admin.reload",),
-        fields=("promote",),
+        fields=wire.PROMOTED,
         strict=True,
         unhurried=True,
+        answers={200: wire.LOADED, 409: NOT_LOADED},
     ),
 )

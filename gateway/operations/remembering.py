@@ -29,11 +29,10 @@ from gateway.operations.memory_fields import (
 )
 from gateway.operations.memory_shapes import memory_object
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import memory as wire
 from gateway.store import memories
 from gateway.store.entities import Missing
 from gateway.store.memory_rows import fetch
-
-OWNERS_ONLY = ("supersedes", "derived_from", "connection_id", "source_did", "created_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ async def remember(call: Call) -> Reply:
 
 
 def _refuse_owners(body: Fields) -> None:
-    for field in OWNERS_ONLY:
+    for field in wire.OWNERS_ONLY:
         if field in body:
             raise Invalid(f"`{field}` is for the owner: what comes over a connection is stamped with it", field=field)
 
@@ -220,11 +219,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Remember something; what comes over a connection is stamped with it.",
         remember,
         actions=("memory.remember", "memory.import", "memory.read", "memory.widen"),
-        fields=(
-            *("text", "layer", "project_id", "tags", "classification", "expires_at", "agent_id"),
-            *("title", "occurred_at", "channel", "started_at", "ended_at", *OWNERS_ONLY),
-        ),
+        fields=wire.REMEMBERED,
         strict=True,
         body_bytes=limits.LARGE_BODY_BYTES,
+        answers={201: wire.MEMORY},
     ),
 )

@@ -12,6 +12,7 @@ from gateway.operations.fields import stamp
 from gateway.operations.memory_agent import named_agent
 from gateway.operations.memory_fields import did, refuse_nulls, remote_id
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import memory as wire
 from gateway.store import remote_connections
 from gateway.store.entities import Missing
 
@@ -131,8 +132,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Connect a remote agent to one of ours; the credential of the connection is shown once.",
         create,
         actions=("remote_connection.create",),
-        fields=("agent_id", "peer_did", "id", "name", "replaces"),
+        fields=wire.CONNECTED,
         strict=True,
+        answers={201: wire.CONNECTION_WITH_KEY},
     ),
     Operation(
         "remote_connection.list",
@@ -141,8 +143,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "List the remote connections of an agent.",
         list_connections,
         actions=("remote_connection.list",),
-        query=("agent_id",),
+        query=wire.OF_AGENT,
         strict=True,
+        answers={200: wire.CONNECTIONS},
     ),
     Operation(
         "remote_connection.read",
@@ -152,6 +155,7 @@ OPERATIONS: tuple[Operation, ...] = (
         get,
         actions=("remote_connection.read",),
         strict=True,
+        answers={200: wire.CONNECTION},
     ),
     Operation(
         "remote_connection.suspend",
@@ -161,6 +165,7 @@ OPERATIONS: tuple[Operation, ...] = (
         suspend,
         actions=("remote_connection.suspend",),
         strict=True,
+        answers={200: wire.CONNECTION},
     ),
     Operation(
         "remote_connection.resume",
@@ -170,6 +175,7 @@ OPERATIONS: tuple[Operation, ...] = (
         resume,
         actions=("remote_connection.resume",),
         strict=True,
+        answers={200: wire.CONNECTION},
     ),
     Operation(
         "remote_connection.revoke",
@@ -179,6 +185,7 @@ OPERATIONS: tuple[Operation, ...] = (
         revoke,
         actions=("remote_connection.revoke",),
         strict=True,
+        answers={200: wire.CONNECTION},
     ),
     Operation(
         "remote_connection.rotate_credential",
@@ -188,6 +195,7 @@ OPERATIONS: tuple[Operation, ...] = (
         rotate_credential,
         actions=("remote_connection.rotate_credential",),
         strict=True,
+        answers={200: wire.CONNECTION_WITH_KEY},
     ),
     Operation(
         "remote_connection.converse",
@@ -196,7 +204,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Open a conversation: a token with which our agent reads what the connection may, and writes rows that bear its name.",
         converse,
         actions=("remote_connection.converse",),
-        fields=("ttl_seconds",),
+        fields=wire.CONVERSED,
         strict=True,
+        answers={201: wire.CONVERSATION},
     ),
 )

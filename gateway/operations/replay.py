@@ -17,8 +17,9 @@ from gateway.operations.call import Call, Services
 from gateway.operations.candidate import try_over
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.operator import as_operator, put_down
-from gateway.operations.policy_shape import TEXT, cedar_text
+from gateway.operations.policy_shape import cedar_text
 from gateway.operations.replays import Turn
+from gateway.operations.wire import policies as wire
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.kept import made_again
@@ -153,10 +154,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "Decide recorded decisions again with a text of policies added: who would gain, who would lose.",
         replay_policy,
         actions=("policy.replay",),
-        fields=(*TEXT, "since", "limit"),
+        fields=wire.REPLAYED,
         strict=True,
         long=True,
         body_bytes=limits.LARGE_BODY_BYTES,
         unhurried=True,
+        answers={200: wire.REPLAY},
     ),
 )

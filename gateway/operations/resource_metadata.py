@@ -8,6 +8,7 @@ from gateway.config import Settings
 from gateway.errors import NotFound
 from gateway.operations.call import Call
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import records as wire
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 #: Where agents speak the Model Context Protocol: a resource of its own name.
@@ -58,6 +59,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Say who issues tokens for this gateway.",
         gateway_metadata,
         public=_PUBLIC,
+        answers={200: wire.RESOURCE},
+        problems=(404,),
     ),
     Operation(
         "resource.mcp_metadata",
@@ -66,5 +69,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Say who issues tokens for what is at `/mcp`.",
         mcp_metadata,
         public=_PUBLIC,
+        answers={200: wire.RESOURCE},
+        problems=(404,),
     ),
 )

@@ -10,6 +10,7 @@ from gateway.operations import person_data
 from gateway.operations.call import Call
 from gateway.operations.fields import optional_stamp, stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
+from gateway.operations.wire import peers as wire
 from gateway.store import asking, facts, peers, suppressions
 
 
@@ -68,8 +69,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Have an agent ask about this kind of action every time.",
         ask_me,
         actions=("peer.ask_me",),
-        fields=("agent_id",),
+        fields=wire.ASKING,
         strict=True,
+        answers={200: wire.ASKED},
     ),
     Operation(
         "peer.read_suppressions",
@@ -79,6 +81,7 @@ OPERATIONS: tuple[Operation, ...] = (
         list_suppressions,
         actions=("peer.read_suppressions",),
         strict=True,
+        answers={200: wire.SUPPRESSIONS},
     ),
     Operation(
         "peer.lift_suppression",
@@ -88,6 +91,7 @@ OPERATIONS: tuple[Operation, ...] = (
         lift_suppression,
         actions=("peer.lift_suppression",),
         strict=True,
+        answers={204: None},
     ),
     Operation(
         "peer.read_pause",
@@ -97,6 +101,7 @@ OPERATIONS: tuple[Operation, ...] = (
         read_pause,
         actions=("peer.read_pause",),
         strict=True,
+        answers={200: wire.PAUSE},
     ),
     Operation(
         "peer.set_pause",
@@ -105,8 +110,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Pause or resume reading and learning.",
         set_pause,
         actions=("peer.set_pause",),
-        fields=("reading", "learning", "until"),
+        fields=wire.PAUSED,
         strict=True,
+        answers={200: wire.PAUSE},
     ),
     *person_data.OPERATIONS,
 )

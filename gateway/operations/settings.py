@@ -14,18 +14,10 @@ from gateway.operations.call import Call
 from gateway.operations.fields import Fields, echo
 from gateway.operations.guardrails import confirm_settings
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import people as wire
+from gateway.operations.wire.people import PAIR, SETTINGS, SWITCHES
 from gateway.store import orgs
 
-SWITCHES = (
-    "guardrail_changes_require_approval",
-    "guardrail_changes_require_step_up",
-    "auto_approve",
-    "learn_from_posted_events",
-    "policy_promotions_need_two",
-)
-NAMES = (*SWITCHES, "sensitive_actions", "time_zone")
-#: One client changes a setting at a time, as a pair.
-PAIR = ("key", "value")
 _known_zones = cache(available_timezones)  # it looks at some hundred files
 
 
@@ -49,10 +41,10 @@ async def update(call: Call) -> Reply:
 def _given(body: Fields) -> Fields:
     """The settings that a body names, in either of its two forms; never both at once."""
     if "key" not in body:
-        body.refuse_others(NAMES)
+        body.refuse_others(SETTINGS)
         return body
     body.refuse_others(PAIR)
-    name = body.choice("key", NAMES)
+    name = body.choice("key", SETTINGS)
     value = body.members.get("value")
     if value is None:
         raise body.wrong("value", f"the new value of `{name}`")
@@ -103,6 +95,7 @@ OPERATIONS: tuple[Operation, ...] = (
         read,
         actions=("org.read_settings",),
         strict=True,
+        answers={200: wire.STANDING},
     ),
     Operation(
         "settings.update",
@@ -111,7 +104,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Change settings of the organisation, by name or as a `key` and a `value`.",
         update,
         actions=("org.update_settings",),
-        fields=(*NAMES, *PAIR),
+        fields=wire.CHANGED_SETTINGS,
         strict=True,
+        answers={200: wire.STANDING},
+        confirmed=True,
     ),
 )

@@ -6,6 +6,7 @@ from gateway.operations.call import Call
 from gateway.operations.fields import stamp
 from gateway.operations.health import waiting_bundle
 from gateway.operations.operation import Operation, Reply
+from gateway.operations.wire import policies as wire
 from gateway.policy.shadow import DIRECTORY, Side, Tally
 
 
@@ -58,5 +59,6 @@ OPERATIONS: tuple[Operation, ...] = (
         report,
         actions=("policy.shadow_report",),
         strict=True,
+        answers={200: wire.SHADOW_REPORT},
     ),
 )

@@ -16,6 +16,7 @@ from gateway.operations.call import Call
 from gateway.operations.fields import optional_stamp
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.rehearsal import OUTCOMES, Answer, Rehearsal, Request, changes
+from gateway.operations.wire import agents as wire
 from gateway.store import approval_history, approvals
 from gateway.store.approval_history import PastRequest
 
@@ -147,8 +148,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Show what an agent's past requests would have come to under other rules, and what would make one automatic.",
         simulate_policy,
         actions=("agent.read", "approval.list", "approval.list_own"),
-        fields=("action_approval_policy", "action_type", "payload", "declared_risk_tier"),
+        fields=wire.SIMULATED,
         strict=True,
         unhurried=True,
+        answers={200: wire.SIMULATION},
     ),
 )

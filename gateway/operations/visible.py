@@ -17,6 +17,7 @@ from gateway.operations.memory_shapes import memory_object, page_object
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.recall import Recall, one, recall
 from gateway.operations.remote_connections import named_connection
+from gateway.operations.wire import memory as wire
 from gateway.store import memory_rows
 
 #: What the policy of a grant is called, before the id of the grant.
@@ -91,8 +92,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "List the rows that a remote connection sees, each with the grant that lets it.",
         list_visible,
         actions=("remote_connection.preview", *(f"memory.{action}" for action in MEMORY_ACTIONS)),
-        query=("action", "limit", "cursor"),
+        query=wire.VISIBLE,
         strict=True,
+        answers={200: wire.SEEN},
     ),
     Operation(
         "remote_connection.explain",
@@ -101,7 +103,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Say whether a remote connection sees one row, by which grant, or what keeps it from it.",
         explain,
         actions=("remote_connection.preview", *(f"memory.{action}" for action in MEMORY_ACTIONS)),
-        query=("action",),
+        query=wire.EXPLAINED,
         strict=True,
+        answers={200: wire.EXPLANATION},
     ),
 )

@@ -194,6 +194,8 @@ def _canonical(columns: Row) -> tuple[str, str]:
 
 
 def _written(at: datetime) -> str:
+    if at.tzinfo is UTC:
+        return at.isoformat(timespec="microseconds")[:26]
     return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
 
 

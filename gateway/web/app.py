@@ -16,9 +16,8 @@ from gateway import limits
 from gateway.errors import GatewayError, NotFound, Unavailable
 from gateway.model.ids import new_id
 from gateway.operations.call import Services
-from gateway.operations.health import HEALTH, LIVE, READY
-from gateway.operations.metrics import METRICS
 from gateway.operations.operation import Operation
+from gateway.operations.registry import OWN as OWN  # which every application answers
 from gateway.operations.resource_metadata import metadata_url
 from gateway.operations.traffic import Traffic
 from gateway.spans import span
@@ -30,9 +29,6 @@ from gateway.web.problems import Broken, WrongMethod, problem
 from gateway.web.protocol import QUEUED
 from gateway.web.request import Gone
 from gateway.web.routing import Route, Router, raw_path
-
-#: The operations that are about the process and not about what it holds; every other comes from the table.
-OWN: tuple[Operation, ...] = (HEALTH, LIVE, READY, METRICS)
 
 #: The paths of the AuthZEN API.
 AUTHZEN = b"/access/v1/"

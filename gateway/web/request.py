@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import Message, Receive
 
 from gateway.errors import Invalid, TooLarge, Unauthenticated
+from gateway.operations.deadline import Deadline
 from gateway.operations.fields import echo
 from gateway.web.problems import TooSlow
 
@@ -72,7 +73,7 @@ def bearer(headers: Mapping[str, str]) -> str:
     return found[1]
 
 
-def query_members(query: bytes, known: Sequence[str], *, repeated: Sequence[str] = (), strict: bool) -> dict[str, object]:
+def query_members(query: bytes, known: Collection[str], *, repeated: Collection[str] = (), strict: bool) -> dict[str, object]:
     """The parameters of a query string by name, unknown ones left out; those that may be `repeated` as lists.
 
     Raises:
@@ -110,11 +111,15 @@ async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
     announced = headers.get("content-length", "")
     if announced.isdecimal() and (len(announced) > 18 or int(announced) > most):
         raise _over(most)
+    deadline = Deadline(BODY_SECONDS)
     try:
-        async with asyncio.timeout(BODY_SECONDS):
-            return await _read(receive, most)
-    except TimeoutError:
+        return await _read(receive, most)
+    except asyncio.CancelledError:
+        if not deadline.caught():
+            raise
         raise TooSlow(f"the body did not arrive within {BODY_SECONDS:.0f} seconds") from None
+    finally:
+        deadline.end()
 
 
 def check_content_type(headers: Headers) -> None:

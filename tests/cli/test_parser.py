@@ -24,6 +24,7 @@ LOCAL = {
     "backup",
     "erase",
     "login",
+    "openapi",
     "doctor",
     "bench",
     "audit verify",
@@ -51,6 +52,7 @@ WITHOUT_COMMAND = {
     "session.claim": "for the page that a platform sends a person to",
     "session.end": "commands hold a key and no token; `key revoke` ends that",
     "me.read": "`login` asks it",
+    "openapi.read": "`openapi` prints the same, without a gateway",
     "resource.metadata": PROGRAMS,
     "resource.mcp_metadata": PROGRAMS,
     "me.reauth_begin": "the two methods are in the help of `--confirm`",
@@ -87,8 +89,8 @@ WITHOUT_COMMAND = {
     "authzen.metadata_of_path": CLIENTS,
     "audit.verify": "`audit verify` and `admin verify` walk the whole chain",
 }
-#: Commands that print no data a script could want.
-WITHOUT_JSON = {"login"}
+#: Commands that print no data a script could want, or nothing but JSON.
+WITHOUT_JSON = {"login", "openapi"}
 
 
 def leaves(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[str, argparse.ArgumentParser]]:
