@@ -97,6 +97,19 @@ def test_a_plan_is_held_against_some_candidates_at_a_time(tmp_path: Path, monkey
     assert turns == [(20, 0), *[(40, 2)] * 10]
 
 
+def test_a_group_that_is_not_stored_is_not_kept(tmp_path: Path) -> None:
+    schema = """
+        entity User; entity Folder in [Folder]; entity Doc in [Folder];
+        action see appliesTo { principal: [User], resource: [Doc], context: { folder: Folder } };
+    """
+    policy = 'permit (principal, action == Action::"see", resource) when { resource in context.folder };'
+    entities = [entity("User", "ann"), entity("Folder", "top"), entity("Doc", "one", ("Folder", "top"))]
+    store = written(tmp_path / "store", schema, policy, entities)
+    for folder, there in (("top", ["one"]), *((f"none {number}", []) for number in range(3))):
+        assert found(store, "resource", "ann", "see", "", context={"folder": folder}) == there
+    assert len(store.entities._below) == 1
+
+
 def test_a_place_among_the_candidates_is_where_a_search_begins(tmp_path: Path) -> None:
     store = a_store(tmp_path / "store", 3)
     one = asked("u1", "see", "")
