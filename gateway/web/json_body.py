@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from decimal import InvalidOperation
 
 from gateway import limits
@@ -125,30 +124,37 @@ def _depth_over(body: bytes, most: int) -> bool:
 
 
 def _inspect(parsed: object) -> None:
-    for place, value in _walk("", parsed):
-        where = f"`{place}`" if place else "the body"
-        match value:
-            case _Refused(why=why):
-                raise Invalid(f"{where} {why}", field=place or None)
-            case str() if _LONE.search(value):
-                raise Invalid(f"{where} holds a NUL or a lone surrogate", field=place or None)
+    found = _find(parsed)
+    if found is not None:
+        place, why = found[0].removeprefix("."), found[1]
+        raise Invalid(f"`{place}` {why}" if place else f"the body {why}", field=place or None)
 
 
-def _walk(place: str, value: object) -> Iterator[tuple[str, object]]:
-    """Every value with its place, outer first. Depth is bounded before this runs."""
-    yield place, value
+def _find(value: object) -> tuple[str, str] | None:
+    """The place of the first value or key that is refused, outer first, and why.
+
+    Only the place of what is found is ever written down: a body may hold a million values. Depth is bounded before this runs.
+    """
     match value:
+        case str():
+            return ("", "holds a NUL or a lone surrogate") if _LONE.search(value) else None
         case dict():
             for key, member in value.items():
-                below = f"{place}.{_shown(key)}" if place else _shown(key)
                 if _LONE.search(key):
-                    raise Invalid(f"`{below}` is a key with a NUL or a lone surrogate", field=below)
+                    return f".{_shown(key)}", "is a key with a NUL or a lone surrogate"
                 if key in CEDAR_KEYS:
-                    raise Invalid(f"`{below}` is a reserved key", field=below)
-                yield from _walk(below, member)
+                    return f".{_shown(key)}", "is a reserved key"
+                found = _find(member)
+                if found is not None:
+                    return f".{_shown(key)}{found[0]}", found[1]
         case list():
             for index, member in enumerate(value):
-                yield from _walk(f"{place}[{index}]", member)
+                found = _find(member)
+                if found is not None:
+                    return f"[{index}]{found[0]}", found[1]
+        case _Refused(why=why):
+            return "", why
+    return None
 
 
 def _shown(key: str) -> str:

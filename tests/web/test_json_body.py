@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import Invalid
 from gateway.limits import BODY_BYTES, BODY_NESTING
+from gateway.web import json_body
 from gateway.web.json_body import parse_object
 
 
@@ -133,3 +134,13 @@ def test_what_is_allowed_is_read_as_the_standard_parser_reads_it(body: dict[str,
 def test_any_bytes_are_an_object_or_a_refusal(body: bytes) -> None:
     with suppress(Invalid):
         assert isinstance(parse_object(body), dict)
+
+
+def test_only_the_place_of_what_is_found_is_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million values deep inside, each with a place of its own, would hold everybody up for seconds."""
+    written: list[str] = []
+    monkeypatch.setattr(json_body, "_shown", lambda key: written.append(key) or key)
+    parse_object(b'{"a": {"b": ["__e", {"c": 1}]}, "d": {}}')
+    assert written == []
+    assert refused(b'{"a": {"b": ["__e", {"c": 1}]}, "d": {"e": [0, "\\u0000"]}}')[1] == "d.e[1]"
+    assert written == ["e", "d"]

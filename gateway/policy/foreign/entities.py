@@ -72,11 +72,14 @@ class StoredEntities:
     def below(self, type_: str, group: EntityUid) -> tuple[EntityUid, ...]:
         """Returns the entities of a type that are another, or in it."""
         key = (type_, group)
-        if key not in self._below:
+        known = self._below.get(key)
+        if known is None:
             inside = (uid for uid in map(EntityUid, [type_] * len(self.ids.get(type_, ())), self.ids.get(type_, ())))
             found = [uid for uid in inside if uid != group and group in self.by_uid[uid].above]
-            self._below[key] = (*([group] if group.type == type_ else []), *found)
-        return self._below[key]
+            known = (*([group] if group.type == type_ else []), *found)
+            if group in self.by_uid:  # there is no end of others
+                self._below[key] = known
+        return known
 
 
 def load(bundle: Bundle, text: str, reads: Reads) -> StoredEntities:

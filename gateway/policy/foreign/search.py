@@ -21,6 +21,8 @@ from gateway.policy.truth import Truth
 
 #: Candidates that are decided at once, before others get their turn; fewer of a large question.
 AT_ONCE = 100
+#: Candidates that a plan is held against for each of those.
+LOOKED_AT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,9 @@ def search(store: ForeignStore, sought: Sought, asked: Asked, start: int = 0) ->
     if not _known(store, sought, asked):
         return
     candidates = _candidates(store, sought, asked)
-    kept = _planned(store, asked, candidates) if sought == "resource" else None
-    places = [at for at in range(start, len(candidates)) if kept is None or candidates[at] in kept]
+    plan = _planned(store, asked, candidates) if sought == "resource" else None
     at_once = max(1, min(AT_ONCE, A_TURN_CHARACTERS // max(1, Sizes().of(asked))))
-    for first in range(0, len(places), at_once):
-        chunk = places[first : first + at_once]
+    for chunk in _chunks(store, asked, candidates, plan, range(start, len(candidates)), at_once):
         ruled = store.decide_all([_with(asked, sought, candidates[at]) for at in chunk])
         for one in ruled:
             # Of the context, each action has a type of its own.
@@ -51,6 +51,17 @@ def search(store: ForeignStore, sought: Sought, asked: Asked, start: int = 0) ->
                 raise one
         pairs = zip(chunk, ruled, strict=True)
         yield Found(tuple((at, candidates[at]) for at, one in pairs if isinstance(one, Ruled) and one.allowed))
+
+
+def _chunks(
+    store: ForeignStore, asked: Asked, candidates: Sequence[str], plan: Condition | None, places: range, at_once: int
+) -> Iterator[list[int]]:
+    """The places that the plan keeps, so many at a time; none where it keeps none of many, so that others get their turn."""
+    type_ = store.type_of(asked.resource)
+    for first in range(0, len(places), at_once * LOOKED_AT):
+        looked_at = places[first : first + at_once * LOOKED_AT]
+        kept = [at for at in looked_at if plan is None or _kept(store, EntityUid(type_, candidates[at]), plan)]
+        yield from (kept[at : at + at_once] for at in range(0, max(1, len(kept)), at_once))
 
 
 def _known(store: ForeignStore, sought: Sought, asked: Asked) -> bool:
@@ -76,8 +87,8 @@ def _with(asked: Asked, sought: Sought, found: str) -> Asked:
             return asked._replace(action=found)
 
 
-def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> frozenset[str] | None:
-    """The candidates that a plan keeps; None where there is no plan, because something in it has no translation."""
+def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> Condition | None:
+    """What a plan asks of candidates; None where there is no plan, because something in it has no translation."""
     if not candidates:
         return None
     prepared = store.prepare(_with(asked, "resource", candidates[0]))
@@ -100,7 +111,7 @@ def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> fr
     )
     if plan.verdict.deny_kind in (DenyKind.EVALUATION_ERROR, DenyKind.INVALID_REQUEST):
         return None
-    return frozenset(id_ for id_ in candidates if _kept(store, EntityUid(type_, id_), plan.condition))
+    return plan.condition
 
 
 def _kept(store: ForeignStore, uid: EntityUid, condition: Condition) -> bool:

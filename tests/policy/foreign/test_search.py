@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from gateway.model.asked import Named, Sought
+from gateway.model.condition import Condition
+from gateway.model.entity import EntityUid
 from gateway.policy.foreign import search as searching
 from gateway.policy.foreign.search import search
 from gateway.policy.foreign.store import ForeignStore, Ruled
@@ -51,10 +53,11 @@ def test_plans_are_exact_and_answer_most_random_searches(tmp_path: Path) -> None
         store = a_store(tmp_path / str(seed), seed)
         for person in PEOPLE:
             one = asked(person, "see", "", context=CONTEXTS[1])
-            kept = searching._planned(store, one, store.entities.ids["Doc"])
-            if kept is not None:
+            plan = searching._planned(store, one, store.entities.ids["Doc"])
+            if plan is not None:
                 planned += 1
-                assert sorted(kept) == [doc for doc in sorted(DOCS) if yes(store, person, "see", doc, context=CONTEXTS[1])]
+                kept = [doc for doc in sorted(DOCS) if searching._kept(store, EntityUid("Doc", doc), plan)]
+                assert kept == [doc for doc in sorted(DOCS) if yes(store, person, "see", doc, context=CONTEXTS[1])]
     assert planned > ROUNDS * len(PEOPLE) / 4
 
 
@@ -74,6 +77,36 @@ def test_ids_that_no_plan_takes_are_searched_all_the_same(tmp_path: Path) -> Non
     store = written(tmp_path / "store", SCHEMA, POLICY, [USER, DOC])
     assert searching._planned(store, asked("ann@sample.example", "see", ""), ["one/two"]) is None
     assert found(store, "resource", "ann@sample.example", "see", "", context={}) == ["one/two"]
+
+
+def test_a_plan_is_held_against_some_candidates_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    same = {"owner": ref("User", "ann"), "team": ref("Team", "t"), "level": 1, "labels": []}
+    documents = [entity("Doc", f"d{number}", **same, open=number >= 30) for number in range(10, 50)]
+    store = written(tmp_path / "store", SCHEMA, POLICY, [entity("User", "ann", level=1, tags=[]), *documents])
+    looked_at: list[str] = []
+    kept = searching._kept
+
+    def counted(store: ForeignStore, uid: EntityUid, plan: Condition) -> bool:
+        looked_at.append(uid.id)
+        return kept(store, uid, plan)
+
+    monkeypatch.setattr(searching, "_kept", counted)
+    monkeypatch.setattr(searching, "AT_ONCE", 2)
+    turns = [(len(looked_at), len(some.allowed)) for some in search(store, "resource", asked("ann", "see", ""))]
+    assert turns == [(20, 0), *[(40, 2)] * 10]
+
+
+def test_a_group_that_is_not_stored_is_not_kept(tmp_path: Path) -> None:
+    schema = """
+        entity User; entity Folder in [Folder]; entity Doc in [Folder];
+        action see appliesTo { principal: [User], resource: [Doc], context: { folder: Folder } };
+    """
+    policy = 'permit (principal, action == Action::"see", resource) when { resource in context.folder };'
+    entities = [entity("User", "ann"), entity("Folder", "top"), entity("Doc", "one", ("Folder", "top"))]
+    store = written(tmp_path / "store", schema, policy, entities)
+    for folder, there in (("top", ["one"]), *((f"none {number}", []) for number in range(3))):
+        assert found(store, "resource", "ann", "see", "", context={"folder": folder}) == there
+    assert len(store.entities._below) == 1
 
 
 def test_a_place_among_the_candidates_is_where_a_search_begins(tmp_path: Path) -> None:
