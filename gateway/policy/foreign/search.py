@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.model.asked import Asked, Named, Sought, Unusable
-from gateway.model.condition import Condition
 from gateway.model.decision import DenyKind, Reason
 from gateway.model.entity import EntityUid
 from gateway.policy import columns as c
 from gateway.policy import planning
 from gateway.policy import truth as t
 from gateway.policy.columns import Column, Fixed, Node
-from gateway.policy.foreign.match import matches, row_of
+from gateway.policy.foreign.match import row_of, test_of
 from gateway.policy.foreign.overlay import AS_STORED
 from gateway.policy.foreign.store import ForeignStore, Ruled
 from gateway.policy.residual import Reader
@@ -99,11 +98,8 @@ def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> fr
     )
     if plan.verdict.deny_kind in (DenyKind.EVALUATION_ERROR, DenyKind.INVALID_REQUEST):
         return None
-    return frozenset(id_ for id_ in candidates if _kept(store, EntityUid(type_, id_), plan.condition))
-
-
-def _kept(store: ForeignStore, uid: EntityUid, condition: Condition) -> bool:
-    return matches(condition, row_of(store.entities.by_uid[uid]))
+    test, stored = test_of(plan.condition), store.entities.by_uid
+    return frozenset(id_ for id_ in candidates if test(row_of(stored[EntityUid(type_, id_)])))
 
 
 def _unsaid(policy_id: str) -> Reason:
