@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from gateway.access.questions import Question, Questions
 from gateway.errors import Forbidden, NotFound, Stale
 from gateway.model.caller import Caller
-from gateway.model.decision import Query, Verdict
+from gateway.model.decision import DenyKind, Query, Verdict
+from gateway.model.entity import EntityUid
 from gateway.model.floor import floor_of
 from gateway.model.grant import Grant, Session
 from gateway.model.memory import Memory, MemoryScope
 from gateway.model.records import Agent
 from gateway.policy.engine import PolicyEngine, one_reason
+from gateway.policy.foreign.match import test_of
 from gateway.policy.plan import Plan
 from gateway.spans import span
+from gateway.store import peer_rows
 from gateway.store.entities import Missing
 from gateway.store.row_entities import memory_entity
 
@@ -80,6 +84,23 @@ class Rows(Questions):
             binding=_binding(row.bundle, question, live=live),
         )
         return Grant(session, action, question.query.resource, scope, row)
+
+    def could_be_allowed(self, grant: Grant[Any], principal: Caller, action: str) -> frozenset[str] | None:
+        """The peers of the organisation of whoever was granted to ask that `answer` could say yes about; None where it takes
+        asking about each, because what the policies ask of a peer has no translation.
+
+        It is no decision, and what is found is to be decided.
+        """
+        session, org_id = grant.session, principal.org_id
+        entities, _ = self._compiler.compile_authority(principal, org_id, session.now)
+        slice = self.engine.slice(*peer_rows.listed(self._state, entities, principal.uid, session.now))
+        query = Query(principal.uid, action, EntityUid("Peer", ""), self._moments.at(org_id, session.now).context)
+        engine = self.engines.own(session.caller.org_id).engine
+        plan = engine.plan(query, "Peer", slice, self._granted(principal, session.now))
+        if plan.verdict.deny_kind in (DenyKind.EVALUATION_ERROR, DenyKind.INVALID_REQUEST):
+            return None
+        test = test_of(plan.condition)
+        return frozenset(str(row["id"]) for row in peer_rows.rows(self._state, org_id, session.now) if test(row))
 
     def confirm(self, grant: Grant[MemoryScope], rows: Sequence[Memory]) -> list[tuple[Memory, Verdict]]:
         """Decide fetched rows once more, with what is stored, and return those that are allowed with their verdicts.

@@ -24,14 +24,14 @@ Answer = Ruled | Unusable | Invalid
 
 async def evaluate(call: Call) -> Reply:
     """The decision on one question."""
-    return _one(call, read_question(call.body.members))
+    return await _one(call, read_question(call.body.members))
 
 
 async def evaluate_all(call: Call) -> Reply:
     """The decisions on many questions, in their order; on none, that on the body itself."""
     batch = read_batch(call.body.members)
     if batch is None:
-        return _one(call, read_question(call.body.members))
+        return await _one(call, read_question(call.body.members))
     grant, answers = ask(call, "evaluate")
     answered = await _answered(answers, batch)
     decisions = [isinstance(one, Ruled) and one.allowed for one in answered]
@@ -40,8 +40,9 @@ async def evaluate_all(call: Call) -> Reply:
     return Reply({"evaluations": [_shape(one) for one in answered]})
 
 
-def _one(call: Call, asked: Asked) -> Reply:
+async def _one(call: Call, asked: Asked) -> Reply:
     grant, answers = ask(call, "evaluate")
+    await answers.gather([asked])
     [ruled] = answers.decide_all([asked])
     decision = isinstance(ruled, Ruled) and ruled.allowed
     policies = list(ruled.policies) if isinstance(ruled, Ruled) else []
@@ -58,7 +59,7 @@ async def _answered(answers: Answers, batch: Batch) -> list[Answer]:
     for start, end in _turns(batch.sizes):
         if start:
             await asyncio.sleep(0)
-        for one in _chunk(answers, batch.items[start:end]):
+        for one in await _chunk(answers, batch.items[start:end]):
             answered.append(one)
             if _ends(batch.semantic, one):
                 return answered
@@ -76,10 +77,11 @@ def _turns(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield start, len(sizes)
 
 
-def _chunk(answers: Answers, items: Sequence[Asked | Invalid]) -> Iterator[Answer]:
-    decided = iter(answers.decide_all([item for item in items if isinstance(item, Asked)]))
-    for item in items:
-        yield next(decided) if isinstance(item, Asked) else item
+async def _chunk(answers: Answers, items: Sequence[Asked | Invalid]) -> list[Answer]:
+    asked = [item for item in items if isinstance(item, Asked)]
+    await answers.gather(asked)
+    decided = iter(answers.decide_all(asked))
+    return [next(decided) if isinstance(item, Asked) else item for item in items]
 
 
 def _ends(semantic: Semantic, answer: Answer) -> bool:

@@ -19,10 +19,12 @@ Act = Literal["evaluate", "search"]
 
 
 class Answers(Protocol):
-    """Decides and searches. `version` is that of what it decides by."""
+    """Decides and searches, once what is asked about has been gathered. `version` is that of what it decides by."""
 
     @property
     def version(self) -> str: ...
+
+    async def gather(self, asked: Iterable[Asked]) -> None: ...
 
     def decide_all(self, asked: Sequence[Asked]) -> list[Ruled | Unusable]: ...
 
@@ -38,6 +40,9 @@ class ForeignAnswers:
     @property
     def version(self) -> str:
         return self.store.hash
+
+    async def gather(self, asked: Iterable[Asked]) -> None:
+        """Nothing: a store is held whole."""
 
     def decide_all(self, asked: Sequence[Asked]) -> list[Ruled | Unusable]:
         return self.store.decide_all(asked)

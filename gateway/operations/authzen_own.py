@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from gateway.model.asked import Asked, Named, Sought, Unusable
 from gateway.model.caller import Caller, PrincipalType
 from gateway.model.decision import DenyKind
 from gateway.model.grant import Grant
-from gateway.model.records import Agent, Org, Peer
+from gateway.model.records import Agent, ApprovalHeader, Org, Peer
 from gateway.operations.call import Call
+from gateway.operations.fields import is_id
 from gateway.policy.foreign.search import AT_ONCE, Found
 from gateway.policy.foreign.store import INVALID, Ruled
-from gateway.store.entities import Missing, Target
+from gateway.store import approvals, evidence
+from gateway.store.entities import LogEntry, Missing, Target
+from gateway.store.rows import Rows
 
 SUBJECTS: tuple[PrincipalType, ...] = ("Human", "Agent", "Platform", "Connection")
 NOT_THEIRS = Ruled(False, DenyKind.NOT_PERMITTED)
@@ -29,10 +33,17 @@ class OwnAnswers:
     call: Call
     grant: Grant[Org]
     own: bool
+    read: dict[tuple[str, str], ApprovalHeader | LogEntry] = field(default_factory=dict)
 
     @property
     def version(self) -> str:
         return self.call.access.engines.of(self.call.org.id).bundle.hash
+
+    async def gather(self, asked: Iterable[Asked]) -> None:
+        """Read what is asked about and not held in memory: approvals and recorded decisions, of any organisation."""
+        named = {(one.resource.type, one.resource.id) for one in asked if one.resource.type in READ and is_id(one.resource.id)}
+        if wanted := sorted(named - self.read.keys()):
+            self.read.update(await self.call.services.database.read(partial(_read, wanted=wanted)))
 
     def decide_all(self, asked: Sequence[Asked]) -> list[Ruled | Unusable]:
         """A verdict a question, in their order."""
@@ -41,9 +52,18 @@ class OwnAnswers:
     def search(self, sought: Sought, asked: Asked, start: int) -> Iterator[Found]:
         """What is found from a place among the candidates on, by some candidates at a time."""
         candidates = self._candidates(sought, asked)
-        for first in range(start, len(candidates), AT_ONCE):
-            chunk = [(at, candidates[at]) for at in range(first, min(first + AT_ONCE, len(candidates)))]
+        kept = self._planned(asked) if sought == "resource" else None
+        places = [at for at in range(start, len(candidates)) if kept is None or candidates[at] in kept]
+        for first in range(0, len(places), AT_ONCE):
+            chunk = [(at, candidates[at]) for at in places[first : first + AT_ONCE]]
             yield Found(tuple((at, found) for at, found in chunk if self._decide(_with(asked, sought, found)).allowed))
+
+    def _planned(self, asked: Asked) -> frozenset[str] | None:
+        """The peers that a plan keeps of those that are searched for; None where there is no plan."""
+        subject = self._subject(asked.subject)
+        if subject is None or asked.resource.type != "Peer":
+            return None
+        return self.call.access.could_be_allowed(self.grant, subject, asked.action)
 
     def _decide(self, asked: Asked) -> Ruled:
         subject, resource = self._subject(asked.subject), self._target(asked.resource)
@@ -93,7 +113,7 @@ class OwnAnswers:
             case "Credential":
                 found = state.credentials.get(named.id)
             case _:
-                return None
+                found = self.read.get((named.type, named.id))
         return found if found is not None and not isinstance(found, Missing) and found.org_id == org_id else None
 
     def _candidates(self, sought: Sought, asked: Asked) -> list[str]:
@@ -122,6 +142,22 @@ class OwnAnswers:
             "Credential": state.credentials,
         }
         return sorted(row.id for row in list(tables.get(type_, {}).values()) if row.org_id == org_id)  # type: ignore[attr-defined]
+
+
+def _read(rows: Rows, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], ApprovalHeader | LogEntry]:
+    found = {(type_, id_): READ[type_](rows, id_) for type_, id_ in wanted}
+    return {named: target for named, target in found.items() if target is not None}
+
+
+def _log_entry(rows: Rows, decision_id: str) -> LogEntry | None:
+    org_id = evidence.decision_org(rows, decision_id)
+    return LogEntry(decision_id, org_id) if org_id is not None else None
+
+
+READ: Mapping[str, Callable[[Rows, str], ApprovalHeader | LogEntry | None]] = {
+    "Approval": approvals.header,
+    "Decision": _log_entry,
+}
 
 
 def _with(asked: Asked, sought: Sought, found: str) -> Asked:

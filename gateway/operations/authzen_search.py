@@ -29,6 +29,7 @@ async def search(call: Call, sought: Sought) -> Reply:
     """A page of what is found, in the order of ids; without a limit in the request, as many as one answer takes."""
     asked, page = read_question(call.body.members, sought), pages.read_page(call.body.members.get("page"))
     grant, answers = ask(call, "search")
+    await answers.gather([asked])
     bound = _bound(call, answers, sought, page)
     start = pages.start_of(call.services.cursor_key, bound, page, call.now)
     try:

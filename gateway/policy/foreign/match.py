@@ -1,9 +1,9 @@
-"""Conditions asked of stored entities, which are the rows that a plan is about."""
+"""Conditions asked of rows that lie in memory, such as stored entities."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -28,6 +28,7 @@ from gateway.policy.columns import ITSELF
 from gateway.policy.foreign.entities import Stored
 
 Row = Mapping[str, Any]
+Test = Callable[[Row], bool]
 
 
 def row_of(stored: Stored) -> Row:
@@ -35,49 +36,54 @@ def row_of(stored: Stored) -> Row:
     return {**{name: _plain(value) for name, value in stored.attrs.items()}, ITSELF: stored.uid.id}
 
 
-def matches(condition: Condition, row: Row) -> bool:
-    """Whether a condition is true of a row; of an attribute that is not there, each is false."""
+def test_of(condition: Condition) -> Test:
+    """Returns what says whether the condition is true of a row; of an attribute that is not there, each is false."""
     match condition:
         case Known(value=value):
-            return value
+            return lambda row: value
         case And(terms=terms):
-            return all(matches(term, row) for term in terms)
+            tests = list(map(test_of, terms))
+            return lambda row: all(test(row) for test in tests)
         case Or(terms=terms):
-            return any(matches(term, row) for term in terms)
+            tests = list(map(test_of, terms))
+            return lambda row: any(test(row) for test in tests)
         case Not(term=term):
-            return not matches(term, row)
+            test = test_of(term)
+            return lambda row: not test(row)
+        case Same(attribute=name, other=other):
+            return lambda row: name in row and other in row and bool(row[name] == row[other])
         case _:
-            return condition.attribute in row and _is(condition, row[condition.attribute], row)
+            name, holds = condition.attribute, _of_value(condition)
+            return lambda row: name in row and holds(row[name])
 
 
-def _is(condition: Condition, value: Any, row: Row) -> bool:
+def _of_value(condition: Condition) -> Callable[[Any], bool]:
     match condition:
         case Has():
-            return True
+            return lambda value: True
         case Equals(value=wanted):
-            return bool(value == wanted)
-        case Same(other=other):
-            return other in row and bool(value == row[other])
+            return lambda value: bool(value == wanted)
         case OneOf(values=values):
-            return value in values
+            return frozenset(values).__contains__
         case Compare(order="<", value=bound):
-            return bool(value < bound)
+            return lambda value: bool(value < bound)
         case Compare(order="<=", value=bound):
-            return bool(value <= bound)
+            return lambda value: bool(value <= bound)
         case Compare(order=">", value=bound):
-            return bool(value > bound)
+            return lambda value: bool(value > bound)
         case Compare(value=bound):
-            return bool(value >= bound)
+            return lambda value: bool(value >= bound)
         case Like(pieces=pieces):
-            return re.fullmatch(".*".join(map(re.escape, pieces)), value, re.DOTALL) is not None
+            like = re.compile(".*".join(map(re.escape, pieces)), re.DOTALL)
+            return lambda value: like.fullmatch(value) is not None
         case HoldsAny(values=values):
-            return not frozenset(values).isdisjoint(value)
+            return lambda value: not frozenset(values).isdisjoint(value)
         case HoldsAll(values=values):
-            return bool(frozenset(values) <= value)
+            return lambda value: bool(frozenset(values) <= value)
         case HeldBy(values=values):
-            return bool(frozenset(values) >= value)
+            return lambda value: bool(frozenset(values) >= value)
         case Empty():
-            return not value
+            return lambda value: not value
     raise TypeError(f"{type(condition).__name__} is no condition on one attribute")
 
 

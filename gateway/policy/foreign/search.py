@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.model.asked import A_TURN_CHARACTERS, Asked, Named, Sizes, Sought, Unusable
-from gateway.model.condition import Condition
 from gateway.model.decision import DenyKind, Reason
 from gateway.model.entity import EntityUid
 from gateway.policy import columns as c
 from gateway.policy import planning
 from gateway.policy import truth as t
 from gateway.policy.columns import Column, Fixed, Node
-from gateway.policy.foreign.match import matches, row_of
+from gateway.policy.foreign.match import row_of, test_of
 from gateway.policy.foreign.overlay import AS_STORED
 from gateway.policy.foreign.store import ForeignStore, Ruled
 from gateway.policy.residual import Reader
@@ -23,6 +22,8 @@ from gateway.policy.truth import Truth
 AT_ONCE = 100
 #: Candidates that a plan is held against for each of those.
 LOOKED_AT = 10
+#: Whether a plan keeps a candidate.
+Keeps = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def search(store: ForeignStore, sought: Sought, asked: Asked, start: int = 0) ->
     candidates = _candidates(store, sought, asked)
     plan = _planned(store, asked, candidates) if sought == "resource" else None
     at_once = max(1, min(AT_ONCE, A_TURN_CHARACTERS // max(1, Sizes().of(asked))))
-    for chunk in _chunks(store, asked, candidates, plan, range(start, len(candidates)), at_once):
+    for chunk in _chunks(candidates, plan, range(start, len(candidates)), at_once):
         ruled = store.decide_all([_with(asked, sought, candidates[at]) for at in chunk])
         for one in ruled:
             # Of the context, each action has a type of its own.
@@ -53,14 +54,11 @@ def search(store: ForeignStore, sought: Sought, asked: Asked, start: int = 0) ->
         yield Found(tuple((at, candidates[at]) for at, one in pairs if isinstance(one, Ruled) and one.allowed))
 
 
-def _chunks(
-    store: ForeignStore, asked: Asked, candidates: Sequence[str], plan: Condition | None, places: range, at_once: int
-) -> Iterator[list[int]]:
+def _chunks(candidates: Sequence[str], plan: Keeps | None, places: range, at_once: int) -> Iterator[list[int]]:
     """The places that the plan keeps, so many at a time; none where it keeps none of many, so that others get their turn."""
-    type_ = store.type_of(asked.resource)
     for first in range(0, len(places), at_once * LOOKED_AT):
         looked_at = places[first : first + at_once * LOOKED_AT]
-        kept = [at for at in looked_at if plan is None or _kept(store, EntityUid(type_, candidates[at]), plan)]
+        kept = [at for at in looked_at if plan is None or plan(candidates[at])]
         yield from (kept[at : at + at_once] for at in range(0, max(1, len(kept)), at_once))
 
 
@@ -87,8 +85,8 @@ def _with(asked: Asked, sought: Sought, found: str) -> Asked:
             return asked._replace(action=found)
 
 
-def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> Condition | None:
-    """What a plan asks of candidates; None where there is no plan, because something in it has no translation."""
+def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> Keeps | None:
+    """What a plan says of a candidate; None where there is no plan, because something in it has no translation."""
     if not candidates:
         return None
     prepared = store.prepare(_with(asked, "resource", candidates[0]))
@@ -111,11 +109,8 @@ def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> Co
     )
     if plan.verdict.deny_kind in (DenyKind.EVALUATION_ERROR, DenyKind.INVALID_REQUEST):
         return None
-    return plan.condition
-
-
-def _kept(store: ForeignStore, uid: EntityUid, condition: Condition) -> bool:
-    return matches(condition, row_of(store.entities.by_uid[uid]))
+    test, stored = test_of(plan.condition), store.entities.by_uid
+    return lambda id_: test(row_of(stored[EntityUid(type_, id_)]))
 
 
 def _unsaid(policy_id: str) -> Reason:

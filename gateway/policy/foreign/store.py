@@ -254,17 +254,17 @@ def _stored(shape: Shape, asked: Asked) -> bool:
 
 
 def _ruled(answer: cedarpy.AuthzResult) -> Ruled:
-    diagnostics = answer.diagnostics
-    return _said(answer.decision, tuple(diagnostics.reasons), bool(diagnostics.errors))
+    decision, diagnostics = answer.decision, answer.diagnostics
+    if decision is cedarpy.Decision.NoDecision:
+        return INVALID
+    return _said(decision is cedarpy.Decision.Allow, tuple(diagnostics.reasons), bool(diagnostics.errors))
 
 
 @lru_cache(maxsize=SAID)
-def _said(decision: cedarpy.Decision, policies: tuple[str, ...], errs: bool) -> Ruled:
-    if decision is cedarpy.Decision.NoDecision:
-        return INVALID
+def _said(allow: bool, policies: tuple[str, ...], errs: bool) -> Ruled:
     policies = tuple(sorted(policies))
     if errs:
         return Ruled(False, DenyKind.EVALUATION_ERROR, policies)
-    if decision is cedarpy.Decision.Allow:
+    if allow:
         return Ruled(True, None, policies)
     return Ruled(False, DenyKind.FORBIDDEN if policies else DenyKind.NOT_PERMITTED, policies)

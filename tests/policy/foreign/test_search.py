@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from gateway.model.asked import Named, Sought
-from gateway.model.condition import Condition
-from gateway.model.entity import EntityUid
 from gateway.policy.foreign import search as searching
+from gateway.policy.foreign.entities import Stored
+from gateway.policy.foreign.match import Row, row_of
 from gateway.policy.foreign.search import search
 from gateway.policy.foreign.store import ForeignStore, Ruled
 from tests.policy.foreign.stores import SCHEMA, a_store, asked, entity, ref, written
@@ -56,7 +56,7 @@ def test_plans_are_exact_and_answer_most_random_searches(tmp_path: Path) -> None
             plan = searching._planned(store, one, store.entities.ids["Doc"])
             if plan is not None:
                 planned += 1
-                kept = [doc for doc in sorted(DOCS) if searching._kept(store, EntityUid("Doc", doc), plan)]
+                kept = [doc for doc in sorted(DOCS) if plan(doc)]
                 assert kept == [doc for doc in sorted(DOCS) if yes(store, person, "see", doc, context=CONTEXTS[1])]
     assert planned > ROUNDS * len(PEOPLE) / 4
 
@@ -83,14 +83,13 @@ def test_a_plan_is_held_against_some_candidates_at_a_time(tmp_path: Path, monkey
     same = {"owner": ref("User", "ann"), "team": ref("Team", "t"), "level": 1, "labels": []}
     documents = [entity("Doc", f"d{number}", **same, open=number >= 30) for number in range(10, 50)]
     store = written(tmp_path / "store", SCHEMA, POLICY, [entity("User", "ann", level=1, tags=[]), *documents])
-    looked_at: list[str] = []
-    kept = searching._kept
+    looked_at: list[Stored] = []
 
-    def counted(store: ForeignStore, uid: EntityUid, plan: Condition) -> bool:
-        looked_at.append(uid.id)
-        return kept(store, uid, plan)
+    def counted(stored: Stored) -> Row:
+        looked_at.append(stored)
+        return row_of(stored)
 
-    monkeypatch.setattr(searching, "_kept", counted)
+    monkeypatch.setattr(searching, "row_of", counted)
     monkeypatch.setattr(searching, "AT_ONCE", 2)
     turns = [(len(looked_at), len(some.allowed)) for some in search(store, "resource", asked("ann", "see", ""))]
     assert turns == [(20, 0), *[(40, 2)] * 10]
