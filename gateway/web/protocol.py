@@ -128,8 +128,12 @@ class _Ending:
     def __init__(self, protocol: BoundedProtocol, cycle: RequestResponseCycle) -> None:
         self._protocol = protocol
         self._cycle = cycle
-        self.write = protocol.transport.write
         self.is_closing = protocol.transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        """Nothing to a client that has left: of several requests in one piece only the last is told so."""
+        if not self.is_closing():
+            self._protocol.transport.write(data)
 
     def close(self) -> None:
         if self._cycle.more_body:
