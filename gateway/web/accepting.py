@@ -66,6 +66,7 @@ class Accepting:
 
     def _take(self) -> None:
         if len(self._connections) + len(self._begun) >= self._most:
+            self._standing_since = None
             self._pause()
             return
         taken = self._next()
@@ -74,6 +75,7 @@ class Accepting:
         if self._stands():
             for _ in range(limits.TOLD_AT_ONCE):
                 if (taken := self._next()) is None:
+                    self._standing_since = None
                     return
                 if _tell(taken):
                     self._told()

@@ -163,6 +163,27 @@ def test_a_queue_that_does_not_end_is_told_to_come_back_whole_and_whoever_has_no
 
 
 @LOOPS
+def test_a_queue_that_has_ended_is_forgotten(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def talk(listening: Listening) -> None:
+        monkeypatch.setattr(limits, "TURN_SECONDS", -1)
+        for most in (10, 2):
+            told = len(listening.told)
+            clients = [socket.create_connection(listening.socket.real.getsockname()) for _ in range(most)]
+            for client in clients:
+                client.sendall(b"GET")
+            while len(listening.open) + len(listening.told) - told < most:
+                await asyncio.sleep(0)
+            for client in clients:
+                client.close()
+            while listening.open:
+                await asyncio.sleep(0.001)
+            monkeypatch.setattr(limits, "TURN_SECONDS", 0.0001)
+        assert (told, len(listening.told)) == (9, 9)
+
+    with_listening(loop, talk)
+
+
+@LOOPS
 def test_a_queue_that_ends_at_times_is_served_whole(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TURN_SECONDS", 0.05)
 
