@@ -43,6 +43,8 @@ CONNECTIONS = 4_096
 #: Connections beside them that are being told so; one more waits in the system's queue, which holds `BACKLOG`.
 TURNED_AWAY = 512
 BACKLOG = 4_096
+#: Connections that are told to come back in one turn of the loop while the queue has not ended for `TURN_SECONDS`.
+TOLD_AT_ONCE = 16
 #: Of the files that the process may open, those that no connection takes.
 FILES_KEPT = 128
 #: What may wait for the writer, and for the two readers; more is told to come back.

@@ -135,17 +135,19 @@ class _Ending:
         self.is_closing = protocol.transport.is_closing
 
     def write(self, data: bytes) -> None:
+        """Nothing to a client that has left: of several requests in one piece only the last is told so."""
         cycle = self._cycle
         if self._head is None and cycle.response_started and cycle.scope["method"] != "HEAD":
             self._head = data
             return
-        self._protocol.transport.write(self._head + data if self._head else data)
         if self._head:
-            self._head = b""
+            data, self._head = self._head + data, b""
+        if not self.is_closing():
+            self._protocol.transport.write(data)
 
     def close(self) -> None:
         if self._head:
-            self._protocol.transport.write(self._head)
+            self.write(b"")
         if self._cycle.more_body:
             self._protocol.linger()
         else:

@@ -55,13 +55,16 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup([])
-        self._accepting = [Accepting(each, self._connection, self.server_state.connections) for each in sockets or ()]
+        self._accepting = [Accepting(each, self._connection, self.server_state.connections, self._told) for each in sockets or ()]
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for each in self._accepting:
             each.close()
         await super().shutdown(sockets)
+
+    def _told(self) -> None:
+        self._traffic.shed["queue"] += 1
 
     def _connection(self) -> BoundedProtocol:
         return BoundedProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)

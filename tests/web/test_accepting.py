@@ -17,6 +17,7 @@ import uvloop
 from gateway import limits
 from gateway.web import accepting
 from gateway.web.accepting import Accepting, allow_files, most_connections
+from gateway.web.protocol import CROWDED, HEAD_BYTES
 from gateway.web.server import listen
 
 LOOPS = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -44,7 +45,9 @@ class Listening:
     def __init__(self) -> None:
         self.socket = Counted(listen("127.0.0.1", 0))
         self.open: set[Greeting] = set()
-        self.accepting = Accepting(self.socket, lambda: Greeting(self.open), self.open)  # type: ignore[arg-type]
+        self.told: list[None] = []
+        make, told = (lambda: Greeting(self.open)), (lambda: self.told.append(None))
+        self.accepting = Accepting(self.socket, make, self.open, told)  # type: ignore[arg-type]
 
     async def client(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection(*self.socket.real.getsockname())
@@ -129,6 +132,74 @@ def test_one_is_taken_a_turn_so_that_others_have_theirs_between(loop: Loop) -> N
         assert max(between) == 1
         for each in ready:
             each.close()
+
+    with_listening(loop, talk)
+
+
+@LOOPS
+def test_a_queue_that_does_not_end_is_told_to_come_back_whole_and_whoever_has_not_sent_all_is_served(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "TURN_SECONDS", -1)
+
+    async def talk(listening: Listening) -> None:
+        clients = [socket.create_connection(listening.socket.real.getsockname()) for _ in range(20)]
+        for client in clients[:-1]:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        clients[-2].sendall(b" " * 2 * HEAD_BYTES)  # more than is looked at
+        while len(listening.open) + len(listening.told) < len(clients):
+            await asyncio.sleep(0)
+        answers = []
+        for client in clients:
+            client.setblocking(False)
+            answers.append(await asyncio.get_running_loop().sock_recv(client, 1_000))
+            if answers[-1] != b"hello":
+                assert await asyncio.get_running_loop().sock_recv(client, 1_000) == b""
+            client.close()
+        assert (answers.count(CROWDED), answers.count(b"hello")) == (len(listening.told), len(clients) - len(listening.told))
+        assert (answers[-2:], len(listening.told) >= limits.TOLD_AT_ONCE) == ([b"hello"] * 2, True)
+
+    with_listening(loop, talk)
+
+
+@LOOPS
+def test_a_queue_that_has_ended_is_forgotten(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def talk(listening: Listening) -> None:
+        monkeypatch.setattr(limits, "TURN_SECONDS", -1)
+        for most in (10, 2):
+            told = len(listening.told)
+            clients = [socket.create_connection(listening.socket.real.getsockname()) for _ in range(most)]
+            for client in clients:
+                client.sendall(b"GET")
+            while len(listening.open) + len(listening.told) - told < most:
+                await asyncio.sleep(0)
+            for client in clients:
+                client.close()
+            while listening.open:
+                await asyncio.sleep(0.001)
+            monkeypatch.setattr(limits, "TURN_SECONDS", 0.0001)
+        assert (told, len(listening.told)) == (9, 9)
+
+    with_listening(loop, talk)
+
+
+@LOOPS
+def test_a_queue_that_ends_at_times_is_served_whole(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TURN_SECONDS", 0.05)
+
+    async def talk(listening: Listening) -> None:
+        for _ in range(10):
+            clients = [socket.create_connection(listening.socket.real.getsockname()) for _ in range(3)]
+            for client in clients:
+                client.sendall(b"GET")
+            while len(listening.open) < len(clients):
+                await asyncio.sleep(0)
+            for client in clients:
+                client.close()
+            while listening.open:
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.01)
+        assert listening.told == []
 
     with_listening(loop, talk)
 

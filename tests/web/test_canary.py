@@ -118,7 +118,7 @@ def caged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caged]:
 @pytest.fixture(scope="module")
 def told(caged: Caged) -> Iterator[Told]:
     """Everything that is told of requests from here on."""
-    made = Told(caged.gateway.http)
+    made = Told(caged.gateway.http.app)
     yield made
     made.end()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+import uvloop
 from uvicorn.server import ServerState
 
 from gateway import limits
@@ -221,3 +222,21 @@ def test_a_request_knows_since_when_it_waits_for_its_turn_also_behind_another() 
         assert [seconds >= 0 for seconds in waited] == [True, True]
 
     asyncio.run(with_connection(talk, app))
+
+
+def test_what_is_written_to_a_client_that_has_left_is_dropped() -> None:
+    wrong: list[RuntimeError] = []
+
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        writer.write(REQUEST)
+        await reader.readuntil(b"ok")
+        connection.transport.abort()
+        await reader.read()
+        try:
+            connection.cycle.transport.write(b"late")
+        except RuntimeError as raised:
+            wrong.append(raised)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(with_connection(talk))
+    assert wrong == []

@@ -8,7 +8,7 @@ import logging
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from gateway import spans
 from gateway.web.app import Application
@@ -20,8 +20,7 @@ from gateway.web.traces import maker
 class Told:
     """Keeps it from the start until the `end`."""
 
-    def __init__(self, http: TestClient) -> None:
-        app = http.app
+    def __init__(self, app: ASGIApp) -> None:
         assert isinstance(app, Application)
         self._app, self._exporter, self._written = app, InMemorySpanExporter(), list[bytes]()
         self._lines = Lines(self._written.append)
