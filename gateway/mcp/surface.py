@@ -42,7 +42,7 @@ from gateway.operations.resource_metadata import MCP, metadata_url
 from gateway.spans import span
 from gateway.web.answer import Answer, encode_json
 from gateway.web.app import report_fault
-from gateway.web.endpoint import identify
+from gateway.web.endpoint import identify, source_of
 from gateway.web.exchange import Exchange
 from gateway.web.problems import Broken, WrongMethod
 from gateway.web.request import Headers, check_content_type, read_body
@@ -127,10 +127,8 @@ class Surface:
         """
         headers, services = Headers(scope["headers"]), self._services
         check_place(headers, services.settings.public_url)
-        client = scope.get("client")
-        source = client[0] if client else None
         with span("authenticate"):
-            _, shown, _, _ = await identify(services, headers, source)
+            who = await identify(services, headers, source_of(scope))
         if scope["method"] != "POST":
             raise WrongMethod(scope["method"], ("POST",))
         if "mcp-session-id" in headers:
@@ -138,10 +136,7 @@ class Surface:
         check_content_type(headers)
         body = await read_body(receive, headers, limits.LARGE_BODY_BYTES)
         arguments = message.read_arguments(body)
-        # The body took its time: nothing that ended meanwhile counts.
-        now, version = services.clock(), services.state.version
-        caller = services.authenticator.authenticate(shown, now)
-        session = exchange.session = Session(caller, exchange.request_id, now, source, shown, version)
+        session = who.again(services).begin(exchange)
         return await self._pass(Visit(session, arguments, len(body)), scope, receive, body)
 
     async def _pass(self, visit: Visit, scope: Scope, receive: Receive, body: bytes) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from datetime import datetime
 
 from starlette.types import Receive, Scope
@@ -23,8 +24,34 @@ from gateway.web.routing import Route
 _NOTHING: dict[str, object] = {}
 _NO_BODY = Fields(_NOTHING)
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-#: Who calls, the credential to look at again later, and the time and the version of the state when they were looked at.
-Identified = tuple[Caller, str | None, datetime, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """Who calls and from where, the credential to look at again later (None for one that stands), and the time and the version
+    of the state when they were looked at."""
+
+    caller: Caller
+    source: str | None
+    shown: str | None
+    now: datetime
+    version: int
+
+    def again(self, services: Services) -> Identified:
+        """Who calls now, behind a body that took its time to arrive: nothing that ended meanwhile counts.
+
+        Raises:
+            Unauthenticated: the credential has ended.
+        """
+        caller, now, version = self.caller, services.clock(), services.state.version
+        if self.shown is not None and not (version == self.version and caller.lives(now)):
+            caller = services.authenticator.authenticate(self.shown, now)
+        return Identified(caller, self.source, self.shown, now, version)
+
+    def begin(self, exchange: Exchange) -> Session:
+        """The session of the exchange."""
+        exchange.session = Session(self.caller, exchange.request_id, self.now, self.source, self.shown, self.version)
+        return exchange.session
 
 
 async def respond(
@@ -32,9 +59,8 @@ async def respond(
 ) -> Reply:
     """Answer a request for a route.
 
-    Who calls is settled before anything they sent is read; what they sent is read whole before the operation starts. A body
-    may take its time to arrive: who calls and what time it is are settled again behind it, so that nothing that ended
-    meanwhile counts.
+    Who calls is settled before anything they sent is read, and again behind it; what they sent is read whole before the
+    operation starts.
 
     Raises:
         GatewayError: what the caller is to be told.
@@ -42,21 +68,16 @@ async def respond(
     """
     operation = route.operation
     headers = Headers(scope["headers"])
-    client = scope.get("client")
-    source = client[0] if client else None
     with span("authenticate"):
-        caller, shown, now, version = await _caller(services, operation, headers, source)
+        who = await _caller(services, operation, headers, source_of(scope))
     query = _NO_BODY if operation.unread else _query(operation, scope["query_string"])
     body = _NO_BODY
     if (operation.method in _WITH_BODY or operation.fields) and not operation.unread:
         body = await _body(operation, headers, receive)
-        before, now, version = version, services.clock(), services.state.version
-        if shown is not None and not (version == before and caller.lives(now)):
-            caller = services.authenticator.authenticate(shown, now)
-    session = exchange.session = Session(caller, exchange.request_id, now, source, shown, version)
+        who = who.again(services)
     call = Call(
         services=services,
-        session=session,
+        session=who.begin(exchange),
         path=dict(zip(route.parameters, parameters, strict=True)),
         query=query,
         body=body,
@@ -95,7 +116,7 @@ async def _caller(services: Services, operation: Operation, headers: Headers, so
         return await identify(services, headers, source, scraped=operation.scraped)
     now = services.clock()
     services.authenticator.count_stranger(source, operation.name, now)
-    return ANONYMOUS, None, now, services.state.version
+    return Identified(ANONYMOUS, source, None, now, services.state.version)
 
 
 async def identify(services: Services, headers: Headers, source: str | None, *, scraped: bool = False) -> Identified:
@@ -119,7 +140,13 @@ async def identify(services: Services, headers: Headers, source: str | None, *, 
         authenticator.count_stranger(source, "", services.clock())
         raise
     authenticator.limiter.take(caller.credential_id, now)
-    return caller, shown if scraper is None else None, now, version
+    return Identified(caller, source, shown if scraper is None else None, now, version)
+
+
+def source_of(scope: Scope) -> str | None:
+    """The address that a request came from."""
+    client = scope.get("client")
+    return client[0] if client else None
 
 
 def _query(operation: Operation, query: bytes) -> Fields:

@@ -62,6 +62,11 @@ class _Server(uvicorn.Server):
         for each in self._accepting:
             each.close()
         await super().shutdown(sockets)
+        if (
+            self.force_exit
+        ):  # somebody asked twice: what is cut off is no fault, and what is mounted has to be closed all the same
+            logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+            await self.lifespan.shutdown()
 
     def _told(self) -> None:
         self._traffic.shed["queue"] += 1

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
+from urllib.parse import SplitResult, urlsplit
 
 import httpx
 import pytest
@@ -79,6 +81,23 @@ def test_whatever_was_acknowledged_is_there_afterwards(data: Path, owner: dict[s
         assert server.stop() == 0
     verified = run("audit", "verify", "--data", data)
     assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+def test_to_ask_for_the_end_twice_is_an_end_without_an_error(data: Path, owner: dict[str, str], number: signal.Signals) -> None:
+    with Server.serve(data) as server:
+        address = urlsplit(server.url)
+        with connected(address) as idle, connected(address) as unfinished:
+            unfinished.sendall(b"POST /v1/auth/token HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n{")
+            idle.sendall(b"GET /health HTTP/1.1\r\nHost: here\r\n\r\n")
+            assert idle.recv(4_096).startswith(b"HTTP/1.1 200 ")
+            server.process.send_signal(number)
+            assert idle.recv(4_096) == b"", "it has begun to stop, and waits for the rest of a body"
+            assert (server.stop(number), server.errors()) == (0, "")
+
+
+def connected(address: SplitResult) -> socket.socket:
+    return socket.create_connection((address.hostname or "", address.port or 0), timeout=60)
 
 
 def test_a_second_process_on_the_same_directory_is_refused(data: Path, owner: dict[str, str]) -> None:
