@@ -21,6 +21,8 @@ from gateway.store.rows import Rows
 
 SUBJECTS: tuple[PrincipalType, ...] = ("Human", "Agent", "Platform", "Connection")
 NOT_THEIRS = Ruled(False, DenyKind.NOT_PERMITTED)
+#: Asked within reads. Whether it is a yes tells that the person has paused reading, which an agent is to take for no history.
+NOT_FOR_AGENTS = "peer.see_content"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class OwnAnswers:
         if subject is None or resource is None:
             return INVALID
         if self.own and not self._may_ask_about(subject, resource):
+            return NOT_THEIRS
+        if asked.action == NOT_FOR_AGENTS and self.call.session.caller.type == "Agent":
             return NOT_THEIRS
         verdict = self.call.access.answer(self.grant, subject, asked.action, resource)
         return Ruled(verdict.allowed, verdict.deny_kind, verdict.policies)

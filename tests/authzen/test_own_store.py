@@ -104,6 +104,23 @@ def test_an_action_search_finds_what_an_observer_may_do(home: Household) -> None
         assert "peer.set_observers" not in found
 
 
+def test_an_agent_is_not_told_that_its_person_has_paused_reading(home: Household) -> None:
+    about, own, pause = home.ask(("Agent", home.agent.id), ("Peer", home.peer)), Pep(home.agent), f"/v1/peers/{home.peer}/pause"
+    every = sorted(each["name"] for each in Pep(home.gateway.owner).found(ACTIONS, about))
+
+    def told(pep: Pep) -> tuple[list[bool], Any]:
+        asked = [home.ask(("Agent", home.agent.id), ("Peer", home.peer), action) for action in every]
+        return pep.decisions({"evaluations": asked}), pep.found(ACTIONS, about)
+
+    open_, persons = told(own), told(Pep(home.gateway.member))
+    done(home.gateway.member.put(pause, {"reading": True, "learning": False}), 200)
+    try:
+        assert told(own) == open_
+        assert told(Pep(home.gateway.member)) != persons, "the person knows"
+    finally:
+        done(home.gateway.member.put(pause, {"reading": False, "learning": False}), 200)
+
+
 def test_pages_of_our_own_store_hold_together(home: Household) -> None:
     body = home.ask(("Agent", home.agent.id), ("Peer", "-"))
     owner = Pep(home.gateway.owner)
