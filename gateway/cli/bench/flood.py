@@ -1,7 +1,8 @@
 """Flood: more requests than a server can answer, from a process of its own, over many connections at a rate.
 
 Run as a module it reads a job as a line of JSON from standard input and prints what came back: how many answers of each
-status, and how many connections broke. A connection that was closed behind an answer is opened again.
+status, and how many connections broke. A connection that was closed behind an answer is opened again when its next request is
+due.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from urllib.parse import urlsplit
 
 from gateway.cli.bench.load import END_OF_HEAD, LENGTH, Request, run_fast
 
+#: In the head of the last answer of a connection.
+CLOSE = b"connection: close\r\n"
 #: Connections that are opened at once.
 OPENING = 64
 #: What a client waits for a connection or an answer at the end.
@@ -54,12 +57,12 @@ class _Run:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: a request, its answer, and the next when it is due."""
+    """One connection: a request, its answer, and the next when it is `due`, here or, where it was closed, on another."""
 
     def __init__(self, run: _Run) -> None:
         self._run = run
         self._received = b""
-        self._due = perf_counter()
+        self.due = perf_counter()
         self._waits = False
         self.ended: asyncio.Future[None] = run.loop.create_future()
 
@@ -78,9 +81,13 @@ class _Connection(asyncio.Protocol):
         if len(self._received) < head + len(END_OF_HEAD) + size:
             return
         self._run.statuses[self._received[9:12].decode("ascii", "replace")] += 1
+        last = self._received.find(CLOSE, 0, head + len(CLOSE)) >= 0
         self._received, self._waits = b"", False
-        self._due = max(self._due + self._run.every, perf_counter())
-        self._run.loop.call_later(self._due - perf_counter(), self._send)
+        self.due = max(self.due + self._run.every, perf_counter())
+        if last:
+            self._transport.close()
+        else:
+            self._run.loop.call_later(self.due - perf_counter(), self._send)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._waits:
@@ -105,6 +112,7 @@ async def flood(job: Job) -> dict[str, object]:
             async with opening:
                 _, connection = await run.loop.create_connection(lambda: _Connection(run), run.host, run.port)
             await connection.ended
+            await asyncio.sleep(connection.due - perf_counter())
 
     await asyncio.wait_for(asyncio.gather(*(connected() for _ in range(job.connections))), job.seconds + LAST_SECONDS)
     busy = process_time() / (perf_counter() - begun)
