@@ -36,6 +36,8 @@ GUESSES_PER_MINUTE = 10
 
 #: Requests under way at once; one more is told to come back, before anything of it is read.
 CONCURRENT_REQUESTS = 512
+#: Of those, the ones of one credential, or of one address without one, whose bodies are still arriving.
+BODIES_ARRIVING = 32
 #: A request that has waited for its turn this long is told to come back: whoever comes after it waits less for that.
 TURN_SECONDS = 0.5
 #: Connections at once; one more is told to come back and closed.

@@ -45,7 +45,7 @@ from gateway.web.app import report_fault
 from gateway.web.endpoint import identify, source_of
 from gateway.web.exchange import Exchange
 from gateway.web.problems import Broken, WrongMethod
-from gateway.web.request import Headers, check_content_type, read_body
+from gateway.web.request import Headers, check_content_type
 
 NAME = "peergate"
 INSTRUCTIONS = (
@@ -134,7 +134,7 @@ class Surface:
         if "mcp-session-id" in headers:
             raise NotFound("there is no such session; begin a new one")
         check_content_type(headers)
-        body = await read_body(receive, headers, limits.LARGE_BODY_BYTES)
+        body = await who.body(services, receive, headers, limits.LARGE_BODY_BYTES)
         arguments = message.read_arguments(body)
         session = who.again(services).begin(exchange)
         return await self._pass(Visit(session, arguments, len(body)), scope, receive, body)

@@ -19,6 +19,7 @@ from gateway.model.grant import Grant, Session
 from gateway.model.ids import REMOTE_ID
 from gateway.model.memory import RemoteConnection
 from gateway.model.records import Agent, Org, Peer, PlatformConnection
+from gateway.operations.arriving import Arriving
 from gateway.operations.contexts import ContextCache
 from gateway.operations.deadline import Deadline
 from gateway.operations.fields import Fields, is_id
@@ -75,6 +76,7 @@ class Services:
     texts: Threads = field(default_factory=_texts, repr=False)
     reloads: Threads = field(default_factory=_reloads, repr=False)
     traffic: Traffic = field(default_factory=Traffic)
+    arriving: Arriving = field(default_factory=Arriving, repr=False)
 
 
 @dataclass(slots=True)

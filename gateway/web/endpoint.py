@@ -37,6 +37,20 @@ class Identified:
     now: datetime
     version: int
 
+    async def body(self, services: Services, receive: Receive, headers: Headers, most: int) -> bytes:
+        """The whole body that they send.
+
+        Raises:
+            TooManyRequests: too many bodies of theirs are on their way.
+            GatewayError: what `read_body` raises.
+            Gone: they have left.
+        """
+        sender = services.arriving.begin(self.caller.credential_id, self.source)
+        try:
+            return await read_body(receive, headers, most)
+        finally:
+            services.arriving.end(sender)
+
     def again(self, services: Services) -> Identified:
         """Who calls now, behind a body that took its time to arrive: nothing that ended meanwhile counts.
 
@@ -73,7 +87,7 @@ async def respond(
     query = _NO_BODY if operation.unread else _query(operation, scope["query_string"])
     body = _NO_BODY
     if (operation.method in _WITH_BODY or operation.fields) and not operation.unread:
-        body = await _body(operation, headers, receive)
+        body = _members(operation, headers, await who.body(services, receive, headers, operation.body_bytes))
         who = who.again(services)
     call = Call(
         services=services,
@@ -155,9 +169,8 @@ def _query(operation: Operation, query: bytes) -> Fields:
     return Fields(query_members(query, operation.query, repeated=operation.repeated, strict=operation.strict))
 
 
-async def _body(operation: Operation, headers: Headers, receive: Receive) -> Fields:
-    """The members of the body; none for an empty one, which clients send with a content type all the same."""
-    body = await read_body(receive, headers, operation.body_bytes)
+def _members(operation: Operation, headers: Headers, body: bytes) -> Fields:
+    """The members of a body; none for an empty one, which clients send with a content type all the same."""
     if not body:
         return _NO_BODY
     check_content_type(headers)

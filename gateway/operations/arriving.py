@@ -1,0 +1,44 @@
+"""Bodies on their way: how many requests of one sender may hold a place while their bodies arrive."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gateway import limits
+from gateway.authn.throttle import network
+from gateway.errors import TooManyRequests
+
+
+class Arriving:
+    """Counts them by credential, or by address where none was shown, so that nobody alone takes all places by sending slowly.
+
+    Only the event loop uses it. `len` of it is how many senders have one on its way.
+    """
+
+    def __init__(self) -> None:
+        self._bodies: Counter[tuple[str, str]] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+    def begin(self, credential: str, source: str | None) -> tuple[str, str]:
+        """Count a body, and return what to end it with.
+
+        Raises:
+            TooManyRequests: as many as there may be of this sender are on their way.
+        """
+        sender = (credential, "" if credential else network(source))
+        if self._bodies.get(sender, 0) >= limits.BODIES_ARRIVING:
+            raise TooManyRequests(
+                f"{limits.BODIES_ARRIVING} bodies that you send are still on their way; send the rest of them first",
+                retry_after=1,
+                by="credential" if credential else "address",
+            )
+        self._bodies[sender] += 1
+        return sender
+
+    def end(self, sender: tuple[str, str]) -> None:
+        """It has arrived, or is not waited for any more."""
+        self._bodies[sender] -= 1
+        if not self._bodies[sender]:
+            del self._bodies[sender]
