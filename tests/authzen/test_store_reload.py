@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import threading
@@ -14,6 +15,7 @@ import pytest
 from gateway.operations import watch
 from gateway.operations.store_reload import reload_store
 from gateway.operations.sweeps import sweeps
+from gateway.policy.finding import PolicyError
 from gateway.policy.foreign.served import Served
 from tests.authzen.asking import DOCUMENTS, RESOURCES, Pep, asked
 from tests.builders import Gateway, done
@@ -152,3 +154,16 @@ def test_without_a_store_there_is_nothing_to_load(tmp_path: Path) -> None:
         assert "store" not in done(gateway.owner.get("/health"), 200)
     finally:
         gateway.close()
+
+
+def test_a_store_that_is_served_is_no_work_for_the_collection_of_garbage(store: Path) -> None:
+    before = gc.get_freeze_count()
+    served = Served.load(store)
+    first, loaded = served.store, gc.get_freeze_count()
+    served.load_again()
+    assert before < loaded < gc.get_freeze_count()
+    assert served.store is not first
+    (store / "entities.json").write_text("{")
+    with pytest.raises(PolicyError):
+        served.load_again()
+    assert gc.isenabled()

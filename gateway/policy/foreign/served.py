@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gateway.policy.aside import uncollected
 from gateway.policy.finding import PolicyError
 from gateway.policy.foreign.loading import load
 from gateway.policy.foreign.store import ForeignStore
@@ -21,15 +22,22 @@ class Served:
     @classmethod
     def load(cls, directory: Path) -> Served:
         """Returns the store of a directory as it is served from now on; raises `PolicyError`."""
-        return cls(directory, load(directory))
+        return cls(directory, _load(directory))
 
     def load_again(self) -> None:
         """Takes what lies in the directory by now; raises `PolicyError`, and then nothing but `failure` has changed.
 
+        Not twice at a time: collection of garbage is off meanwhile, and then on again.
+
         INVARIANT: a store is never changed. Who has begun to ask one asks it to the end.
         """
         try:
-            self.store, self.failure = load(self.directory), None
+            self.store, self.failure = _load(self.directory), None
         except PolicyError as refused:
             self.failure = str(refused)
             raise
+
+
+def _load(directory: Path) -> ForeignStore:
+    with uncollected():
+        return load(directory)
