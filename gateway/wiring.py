@@ -33,7 +33,7 @@ from gateway.policy.engine import PolicyEngine
 from gateway.policy.engines import Engines, Staged
 from gateway.policy.files import read_schema, read_texts
 from gateway.policy.finding import Finding, PolicyError
-from gateway.policy.foreign.loading import load as load_foreign
+from gateway.policy.foreign.served import Served
 from gateway.policy.slice import SliceError
 from gateway.store import installation
 from gateway.store.db import Database
@@ -128,7 +128,7 @@ def open_services(
     """
     bundle, started = bundle or load_bundle(settings), now()
     embedder = find_embedder(settings)
-    foreign = load_foreign(settings.store) if settings.store is not None else None
+    foreign = Served.load(settings.store) if settings.store is not None else None
     signer = Signer.load(settings.data)
     database = Database.open(settings.data, accept_missing_mark=accept_missing_mark)
     with ExitStack() as opened:

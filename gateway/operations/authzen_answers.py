@@ -59,7 +59,7 @@ def ask(call: Call, act: Act) -> tuple[Grant[Org], Answers]:
     """
     foreign = call.services.foreign
     if foreign is not None:
-        return call.access.authorize(call.session, f"authzen.{act}_store", call.org), ForeignAnswers(foreign)
+        return call.access.authorize(call.session, f"authzen.{act}_store", call.org), ForeignAnswers(foreign.store)
     grant = call.access.authorize_first(call.session, (f"authzen.{act}", f"authzen.{act}_own"), call.org)
     return grant, OwnAnswers(call, grant, own=grant.action.endswith("_own"))
 

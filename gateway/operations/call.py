@@ -29,7 +29,7 @@ from gateway.operations.traffic import Traffic
 from gateway.policy import aside, sandbox
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import Case
-from gateway.policy.foreign.store import ForeignStore
+from gateway.policy.foreign.served import Served
 from gateway.spans import span
 from gateway.store.db import Database
 from gateway.store.entities import Missing, MissingType
@@ -70,7 +70,7 @@ class Services:
     policies_at: Path
     load_policies: Callable[[], tuple[Bundle, Sequence[Case]]] = field(repr=False)
     embedder: Embedder | None = None
-    foreign: ForeignStore | None = field(default=None, repr=False)
+    foreign: Served | None = field(default=None, repr=False)
     requests: Meter = field(default_factory=Meter)
     replays: Replays = field(default_factory=Replays, repr=False)
     texts: Threads = field(default_factory=_texts, repr=False)

@@ -68,7 +68,19 @@ def _details(call: Call, owed: int) -> dict[str, object]:
         "policies_failure": call.access.engines.own(call.org.id).failure or _failure(call),
         "data_version": call.state.version,
         "divergences": call.access.divergences,
+        **_store(call),
     }
+
+
+def _store(call: Call) -> dict[str, object]:
+    """What answers AuthZEN clients in place of our own store, where something does."""
+    served = call.services.foreign
+    if served is None:
+        return {}
+    failure = served.failure
+    if failure is not None and not call.access.ask(call.session, "admin.reload", Installation()).allowed:
+        failure = "what lies on the disk has not been loaded"
+    return {"store": served.store.hash, "store_failure": failure}
 
 
 def _failure(call: Call) -> str | None:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from gateway.operations import watch
 from gateway.operations.call import Services
-from gateway.operations.watch import Watch
 from gateway.store import approval_outcomes, sweep
 from gateway.store.writer import Unit
 
@@ -46,10 +46,14 @@ def sweeps(services: Services) -> tuple[Sweep, ...]:
         if buried.events:
             await asyncio.wrap_future(database.checkpoint())
 
-    watch = (Sweep("policies", WATCH_EVERY, Watch(services).look),) if services.settings.reload != "off" else ()
+    watched: list[Sweep] = []
+    if services.settings.reload != "off":
+        watched.append(Sweep("policies", WATCH_EVERY, watch.policies(services).look))
+    if services.settings.reload == "watch" and services.foreign is not None:
+        watched.append(Sweep("store", WATCH_EVERY, watch.store(services, services.foreign.directory).look))
     return (
         Sweep("approval expiry", EXPIRY_EVERY, expire_approvals),
         Sweep("owed derivations", OWED_EVERY, derive_owed),
         Sweep("retention", RETENTION_EVERY, bury_old_events),
-        *watch,
+        *watched,
     )

@@ -35,14 +35,15 @@ def load(schema: str, policies: Mapping[str, str], shipped: Mapping[str, str]) -
     given = json.dumps({"schema": schema, "policies": dict(policies), "shipped": dict(shipped)})
     if findings := child.ask(COMMAND, given, seconds=SECONDS):
         raise PolicyError(findings)
-    with _uncollected():
+    with uncollected():
         return Bundle.from_text(schema, policies, house_rules=False, checked=True)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """No collection of garbage within, and none ever of what was made: trees of policies stay as long as they decide, and
-    looking through all of them holds everybody up for some tenths of a second. What is no more referred to goes as ever.
+def uncollected() -> Iterator[None]:
+    """No collection of garbage within, and none ever of what was made: trees of policies and stored entities stay as long as
+    they decide, and looking through all of them holds everybody up for some tenths of a second. What is no more referred to
+    goes as ever.
     """
     gc.disable()
     try:

@@ -91,13 +91,16 @@ def from_texts(bundle: Bundle, texts: Iterable[str], *, salt: bytes) -> Slice:
     return _slice(bundle, parse(bundle, text), text, frozenset(EntityUid(*uid) for uid in entities), seen, salt, None)
 
 
-def parse(bundle: Bundle, text: str, base: cedarpy.Entities | None = None) -> cedarpy.Entities:
-    """Returns entities in Cedar's JSON as a handle, on top of `base` when one is given; raises `SliceError`."""
+def parse(bundle: Bundle, text: str, base: cedarpy.Entities | None = None, *, others_run: bool = False) -> cedarpy.Entities:
+    """Returns entities in Cedar's JSON as a handle, on top of `base` when one is given; raises `SliceError`.
+
+    With `others_run`, other threads go on meanwhile, which costs a small slice more than it takes.
+    """
     # INVARIANT: nowhere else are entities parsed, and always with the schema: without it a forbid on a group of actions
     # does not apply, and says nothing.
     try:
         if base is None:
-            return cedarpy.Entities.from_json_str(text, bundle.schema)
+            return cedarpy.Entities.from_json_str(text, bundle.schema, release_gil=others_run)
         return base.with_added_json_str(text, bundle.schema)
     except ValueError as error:
         raise SliceError(str(error)) from error

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from gateway import limits
 from gateway.operations.call import Services
 from gateway.operations.reload import note_deciding, reload
+from gateway.operations.store_reload import reload_store
 from gateway.operations.sweeps import Sweep
 from gateway.operations.traffic import Traffic
 from gateway.web.accepting import Accepting, allow_files
@@ -184,15 +185,16 @@ async def _repeat(sweep: Sweep) -> None:
 
 
 async def _reload_when(asked: asyncio.Event, services: Services) -> None:
-    """Load the policies again whenever it is asked for, once for all that ask meanwhile; whatever fails, the process serves on
-    by those that it has."""
+    """Load the store and the policies again whenever it is asked for, once for all that ask meanwhile; whatever fails, the
+    process serves on by those that it has."""
     while True:
         await asked.wait()
         asked.clear()
-        try:
-            await reload(services)
-        except Exception as fault:  # nobody waits for it, so it is said here or nowhere
-            report_fault("reload", fault)
+        for load in (reload_store, reload):
+            try:
+                await load(services)
+            except Exception as fault:  # nobody waits for it, so it is said here or nowhere
+                report_fault("reload", fault)
 
 
 async def _stop_when_lost(server: _Server, services: Services) -> None:

@@ -12,11 +12,12 @@ from types import ModuleType
 
 import pytest
 
-MODULES = ("transport", "evaluation", "evaluations", "search", "metadata", "own_store")
+MODULES = ("transport", "evaluation", "evaluations", "search", "metadata", "own_store", "own_resources", "store_reload", "todo")
 TABLE = """
 T1 advertised addresses are https: metadata an_address_that_cannot_be_advertised_is_no_setting, no_parameter_is_without_a_value
 T2 calls are POST, metadata is GET: transport calls_are_posts; metadata it_is_read_and_not_posted
-T3 another content type is 400: transport another_content_type_is_a_bad_request, json_with_a_charset_is_taken
+T3 another content type is 400: transport another_content_type_is_a_bad_request, so_is_none_at_all,
+   json_with_a_charset_is_taken
 T4 the body is an object: transport a_body_that_is_no_object_is_a_bad_request
 T5 an answer is 200 and JSON: transport an_answer_is_json
 T6 a missing or mistyped member is 400: transport a_member_of_the_wrong_type_is_a_bad_request,
@@ -42,7 +43,7 @@ I5 properties of any kind: evaluation properties_and_context_of_any_kind_that_ar
    a_null_is_as_good_as_nothing
 I6 a decision is a boolean: evaluation the_sample_store_decides_as_its_cases_say
 I7 properties decide: evaluation what_is_sent_of_the_subject_decides, what_is_sent_of_the_resource_decides,
-   what_is_sent_of_the_action_decides
+   what_is_sent_of_the_action_decides; todo what_somebody_may_do_to_a_todo, every_public_vector_is_answered_as_it_expects
 I8 extra properties and context break nothing: evaluation
    properties_and_context_of_any_kind_that_are_not_declared_break_nothing
 I9 the same question, the same answer: evaluation the_same_question_has_the_same_answer
@@ -62,7 +63,8 @@ B8 permit on first permit: evaluations the_semantic_says_where_the_answer_ends
 B9 an item that is wrong by itself: evaluations an_item_that_is_wrong_by_itself_is_a_no_that_says_why,
    an_item_without_a_resource_anywhere_is_a_no_that_says_why, items_that_are_no_list_of_objects_are_a_bad_request
 B10 items are independent: evaluations neighbours_with_one_id_and_other_properties_do_not_share_an_answer,
-   each_item_is_answered_as_it_is_alone
+   each_item_is_answered_as_it_is_alone; todo todos_of_one_id_and_different_owners_are_told_apart_in_a_batch;
+   store_reload one_answer_comes_of_one_store_however_often_it_is_loaded_meanwhile
 B11 the limit is named: evaluations more_questions_than_one_answer_takes_are_refused_whole
 S1 subject search: search an_id_of_what_is_searched_for_changes_nothing, a_missing_input_is_a_bad_request
 S2 resource search: search an_id_of_what_is_searched_for_changes_nothing, a_missing_input_is_a_bad_request
@@ -72,7 +74,7 @@ S5 unknown names find nothing: search an_unknown_name_finds_nothing
 S6 a missing input is 400: search a_missing_input_is_a_bad_request,
    one_body_can_be_right_for_one_search_and_wrong_for_another
 S7 results evaluate to yes, both ways: search what_is_found_is_exactly_what_evaluates_to_yes;
-   own_store searches_find_what_evaluates_to_yes
+   own_store searches_find_what_evaluates_to_yes; own_resources every_action_finds_the_peers_that_it_evaluates_to_yes_for
 S8 groups of groups: search groups_of_groups_count
 S9 context: search the_context_counts
 S10 properties of the inputs: search what_is_sent_of_the_inputs_counts, an_input_that_is_sent_whole_needs_not_be_stored
@@ -85,7 +87,8 @@ P4 the same search again: search a_token_with_another_request_is_a_bad_request, 
 P5 the count: search the_page_comes_first_and_results_are_of_the_kind_that_was_asked_for
 P6 pages hold together: search pages_hold_together_what_one_answer_holds; own_store pages_of_our_own_store_hold_together
 P7 a forged or ended token is 400: search a_forged_token_is_a_bad_request, a_token_ends,
-   a_token_of_somebody_else_or_of_another_search_is_a_bad_request
+   a_token_of_somebody_else_or_of_another_search_is_a_bad_request;
+   store_reload a_token_of_a_page_does_not_outlive_the_store_it_was_given_by
 D1 where it is: metadata a_decision_point_with_a_path_is_found_behind_the_well_known_words
 D2 200 and an object: metadata anybody_may_read_it_and_keep_it_for_a_while
 D3 the identifier: metadata it_names_this_decision_point_and_every_endpoint,

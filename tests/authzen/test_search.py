@@ -224,7 +224,8 @@ def test_a_token_of_one_search_is_none_of_another_with_the_same_body(pep: Pep) -
 def test_a_token_does_not_outlive_the_policies_it_was_given_by(gateway: Gateway, pep: Pep) -> None:
     body = SEARCHES["resource"] | {"page": {"token": first_token(pep)}}
     assert gateway.services.foreign is not None
-    changed = replace(gateway.services, foreign=replace(gateway.services.foreign, hash="of other policies"))
+    served = gateway.services.foreign
+    changed = replace(gateway.services, foreign=replace(served, store=replace(served.store, hash="of other policies")))
     http = TestClient(create_app(changed, OPERATIONS))
     headers = {"Authorization": f"Bearer {pep.client.key}"}
     assert http.post(RESOURCES, json=without(body, "page"), headers=headers).status_code == 200

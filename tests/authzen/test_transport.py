@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.authn.throttle import RateLimiter
-from tests.authzen.asking import BATCH, PATHS, SINGLE, Body, Pep, asked, without
+from tests.authzen.asking import BATCH, PATHS, RESOURCES, SINGLE, SUBJECTS, Body, Pep, asked, without
 from tests.builders import Gateway, done
 
 every = pytest.mark.parametrize("path", PATHS)
@@ -25,6 +25,14 @@ def test_calls_are_posts(gateway: Gateway, path: str) -> None:
 @pytest.mark.parametrize("kind", ["text/plain", "application/xml", "application/x-www-form-urlencoded", ""])
 def test_another_content_type_is_a_bad_request(pep: Pep, path: str, kind: str) -> None:
     refused = pep.raw(json.dumps(asked()).encode(), path, Content_Type=kind)
+    assert refused.status_code == 400
+    assert "content-type" in refused.json()["detail"]
+
+
+@every
+def test_so_is_none_at_all(gateway: Gateway, path: str) -> None:
+    headers = {"Authorization": f"Bearer {gateway.owner.key}"}
+    refused = gateway.http.post(path, content=json.dumps(asked()).encode(), headers=headers)
     assert refused.status_code == 400
     assert "content-type" in refused.json()["detail"]
 
@@ -56,8 +64,9 @@ def test_a_member_of_the_wrong_type_is_a_bad_request(pep: Pep, path: str, change
     assert next(iter(changed)) in refused.json()["detail"]
 
 
-def test_a_name_that_is_a_number_is_a_bad_request(pep: Pep) -> None:
-    refused = pep.client.post(SINGLE, asked() | {"action": {"name": 7}})
+@pytest.mark.parametrize("path", [SINGLE, BATCH, SUBJECTS, RESOURCES])
+def test_a_name_that_is_a_number_is_a_bad_request(pep: Pep, path: str) -> None:
+    refused = pep.client.post(path, asked() | {"action": {"name": 7}})
     assert refused.status_code == 400
     assert refused.json()["fields"] == {"action.name": "`action.name` must be a string, got `7`"}
 
@@ -157,13 +166,14 @@ def test_elsewhere_such_an_id_is_not_echoed(gateway: Gateway) -> None:
         b'"subject": {"type": "user", "id": "a", "id": "b"}',
         rb'"subject": {"type": "user", "id": "\ud800"}',
         b'"subject": {"type": "user", "id": "a", "properties": {"x": NaN}}',
+        b'"subject": {"type": "user", "id": "a", "properties": {"x": 1e999}}',
         b'"subject": {"type": "user", "id": "a", "properties": {"__entity": {"type": "User", "id": "ada"}}}',
         b'"subject": {"type": "user", "id": "a", "properties": {"x": {"__extn": {"fn": "decimal", "arg": "1.0"}}}}',
         b'"context": {"x": [{"__expr": "1"}]}',
         b'"context": ' + b'{"a": ' * 60 + b"1" + b"}" * 60,
         b'"context": ' + b"[" * 60_000,
     ],
-    ids=["duplicate", "surrogate", "nan", "entity", "extension", "expression", "deep", "unclosed"],
+    ids=["duplicate", "surrogate", "nan", "number", "entity", "extension", "expression", "deep", "unclosed"],
 )
 def test_hostile_json_is_a_bad_request(pep: Pep, path: str, text: bytes) -> None:
     rest = json.dumps(without(without(asked(), "subject"), "resource")).encode()[1:]

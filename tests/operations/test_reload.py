@@ -19,7 +19,7 @@ import pytest
 
 from gateway import wiring
 from gateway.operations.reload import ATTEMPTS, FINDINGS, note_deciding, reload
-from gateway.operations.watch import Watch
+from gateway.operations.watch import policies as watch_policies
 from gateway.policy import aside
 from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.cases import Case
@@ -193,7 +193,7 @@ def test_the_operator_reloads_and_what_fails_is_none(one: OneOrg, policies: Path
 
 
 def test_a_watch_loads_what_has_changed_and_tries_what_failed_once(one: OneOrg, policies: Path) -> None:
-    watch = Watch(one.services)
+    watch = watch_policies(one.services)
     before = hash_of(one)
     asyncio.run(watch.look())
     assert stored(one, "SELECT count(*) FROM log WHERE action = 'admin.reload'") == [(0,)]
@@ -227,7 +227,7 @@ def another_base(one: OneOrg) -> None:
 
 
 def test_a_change_that_others_come_before_each_time_is_told_and_loaded_later(one: OneOrg, policies: Path) -> None:
-    watch, before = Watch(one.services), hash_of(one)
+    watch, before = watch_policies(one.services), hash_of(one)
     close_to_agents(policies)
     meanwhile(one, *[partial(another_base, one)] * ATTEMPTS)
     asyncio.run(watch.look())
@@ -285,7 +285,7 @@ def test_policies_are_loaded_again_one_set_after_the_other(one: OneOrg) -> None:
 
 
 def test_more_reloads_than_can_wait_are_refused_and_what_changed_is_loaded_later(one: OneOrg, policies: Path) -> None:
-    watch, before = Watch(one.services), hash_of(one)
+    watch, before = watch_policies(one.services), hash_of(one)
     close_to_agents(policies)
     gate = threading.Event()
 
@@ -309,7 +309,7 @@ def test_a_change_is_not_lost_to_an_error(one: OneOrg, policies: Path) -> None:
     def fail() -> None:
         raise OSError("no more files")
 
-    watch, before = Watch(one.services), hash_of(one)
+    watch, before = watch_policies(one.services), hash_of(one)
     close_to_agents(policies)
     meanwhile(one, fail)
     with pytest.raises(OSError, match="no more files"):
@@ -414,7 +414,7 @@ def test_what_does_not_pass_the_gate_does_not_wait_either(shadowed: OneOrg, poli
 
 
 def test_a_watch_and_the_operator_put_what_changed_into_the_shadow(shadowed: OneOrg, policies: Path) -> None:
-    watch, before = Watch(shadowed.services), hash_of(shadowed)
+    watch, before = watch_policies(shadowed.services), hash_of(shadowed)
     close_to_agents(policies)
     asyncio.run(watch.look())
     staged = shadowed.services.access.engines.staged

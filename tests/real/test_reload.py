@@ -36,6 +36,23 @@ def test_a_process_decides_by_changed_policies_after_a_hangup_or_by_itself(tmp_p
         assert "the policies were not loaded again" in server.errors()
 
 
+def test_a_process_answers_by_a_changed_store_after_a_hangup(tmp_path: Path) -> None:
+    data, store = tmp_path / "data", tmp_path / "store"
+    shutil.copytree(ROOT / "examples/documents", store)
+    owner = init(data)
+    with Server("serve", "--data", data, "--port", "0", "--json", "--store", store) as server:
+        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {owner['api_key']}"}) as client:
+            for name, text, before in (
+                ("store", "forbid (principal, action, resource);", client.get("/health").json()["store"]),
+                ("store_failure", "forbid", None),
+            ):
+                (store / "policies/more.cedar").write_text(text)
+                server.process.send_signal(signal.SIGHUP)
+                assert _changed(client, name, before)
+        assert server.stop() == 0
+        assert "the store was not loaded again" in server.errors()
+
+
 def _changed(client: httpx.Client, name: str, before: object) -> bool:
     """Whether what `/health` says of something becomes another within everybody's patience."""
     for _ in range(PATIENCE_SECONDS * 5):

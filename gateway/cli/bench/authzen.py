@@ -19,7 +19,7 @@ from gateway.cli.output import Progress
 from gateway.config import Settings
 from gateway.model.asked import Asked
 from gateway.operations.authzen_request import read_batch
-from gateway.policy.foreign.loading import load
+from gateway.policy.foreign.served import Served
 from gateway.policy.foreign.store import ForeignStore, Ruled
 from gateway.wiring import create_data, open_services, set_up_org
 
@@ -35,7 +35,10 @@ def authzen(plan: Plan, shown: Progress) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="peergate-bench-") as directory:
         store = write_store(Path(directory) / "store", users=USERS, documents=DOCUMENTS)
         about: dict[str, object] = {"store": f"{USERS} users, {DOCUMENTS} documents, {DESCRIPTION}", "clients": plan.clients}
-        return [_in_process(plan, shown, load(store), about), *_over_http(plan, shown, Path(directory) / "data", store, about)]
+        return [
+            _in_process(plan, shown, Served.load(store).store, about),
+            *_over_http(plan, shown, Path(directory) / "data", store, about),
+        ]
 
 
 def _in_process(plan: Plan, shown: Progress, store: ForeignStore, about: dict[str, object]) -> Figure:

@@ -49,10 +49,6 @@ class StoredEntities:
     hash: str
     _below: dict[tuple[str, EntityUid], tuple[EntityUid, ...]] = field(default_factory=dict, repr=False)
 
-    def has(self, type_: str, id_: str) -> bool:
-        """Whether an entity is stored."""
-        return id_ in self.known.get(type_, ())
-
     def reach(self, root: EntityUid) -> frozenset[EntityUid]:
         """Returns everything that a policy could come to from an entity, which is among it."""
         waiting, seen = [root], set[EntityUid]()
@@ -87,18 +83,18 @@ def load(bundle: Bundle, text: str, reads: Reads) -> StoredEntities:
     try:
         given = json.loads(text, object_pairs_hook=_once)
         refuse_unknown(given)
-        handle = slices.parse(bundle, canonical(given))
+        handle = slices.parse(bundle, canonical(given), others_run=True)
     except (ValueError, RecursionError) as error:
         raise PolicyError([Finding(ENTITIES, 0, "", str(error))]) from error
     actions = frozenset(bundle.action_uids.values())
     written = json.loads(str(handle))
     above = {EntityUid(**e["uid"]): frozenset(EntityUid(**parent) for parent in e["parents"]) for e in written}
-    found = (_stored(each, above, reads) for each in written)
-    by_uid = {stored.uid: stored for stored in found if stored.uid not in actions}
+    found = {stored.uid: stored for stored in (_stored(each, above, reads) for each in written)}
+    by_uid = {uid: found[uid] for uid in sorted(found.keys() - actions)}
     ids: dict[str, list[str]] = defaultdict(list)
-    for uid in sorted(by_uid):
+    for uid in by_uid:
         ids[uid.type].append(uid.id)
-    whole = slices.digest(stored.text for _, stored in sorted(by_uid.items()))
+    whole = slices.digest(stored.text for stored in by_uid.values())
     ordered = {type_: tuple(found) for type_, found in ids.items()}
     return StoredEntities(handle, by_uid, ordered, {type_: frozenset(found) for type_, found in ids.items()}, whole)
 

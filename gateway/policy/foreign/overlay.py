@@ -35,15 +35,16 @@ AS_STORED = Laid({}, frozenset())
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Entities that some questions are asked over together."""
+    """Entities that some questions are asked over together; `changed` are the keys of `made`, as a set that is quickly met."""
 
     made: dict[EntityUid, str]
+    changed: set[EntityUid]
     reached: set[EntityUid]
 
     @staticmethod
     def of(laid: Laid) -> Layer:
         """Returns the layer of one question."""
-        return Layer(dict(laid.made), set(laid.reached))
+        return Layer(dict(laid.made), set(laid.made), set(laid.reached))
 
     def takes(self, laid: Laid) -> bool:
         """Takes one more question in, unless it then were asked over something else than by itself.
@@ -53,9 +54,10 @@ class Layer:
         made = self.made
         if any(uid in self.reached and made.get(uid) != text for uid, text in laid.made.items()):
             return False
-        if any(laid.made.get(uid) != made[uid] for uid in made.keys() & laid.reached):
+        if any(laid.made.get(uid) != made[uid] for uid in self.changed & laid.reached):
             return False
         made.update(laid.made)
+        self.changed.update(laid.made)
         self.reached.update(laid.reached)
         return True
 
@@ -95,7 +97,7 @@ class Overlays:
 
     def entities(self, layer: Layer) -> cedarpy.Entities:
         """Returns the entities of a layer; raises `Unusable` for values that Cedar does not take."""
-        stored = [self._entities.by_uid[uid].text for uid in layer.reached - layer.made.keys() if uid in self._entities.by_uid]
+        stored = [self._entities.by_uid[uid].text for uid in layer.reached - layer.changed if uid in self._entities.by_uid]
         try:
             return slices.parse(self._bundle, f"[{','.join([*stored, *layer.made.values()])}]")
         except slices.SliceError as refused:
