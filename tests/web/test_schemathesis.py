@@ -30,8 +30,6 @@ ALL = tuple(sorted((*OWN, *OPERATIONS), key=lambda each: each.method == "DELETE"
 #: No NUL: no text of this wire holds one, as the description says once and for all. No credential that is made up: each
 #: request shows one of those that there are, or none.
 CONFIG = {"generation": {"allow-x00": False, "deterministic": True, "with-security-parameters": False}}
-#: Not `positive_data_acceptance`: a body may be right by its schema and still name a time zone that there is not, a field of
-#: another layer, or an agent, which only people name.
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -42,6 +40,23 @@ CHECKS = [
     checks.unsupported_method,
     checks.allow_header_conformance,
 ]
+DISTINCT = "two entries of its list may not be about the same thing"
+TOGETHER = "some of its members are needed, or refused, only beside others"
+ASKER = "who asks says which members it takes: people name an agent, which a connection must not"
+THERE = "what it names has to be there"
+WRITTEN = "what is written in it has to be right as well"
+#: Operations that refuse what is right by the schema, each with why; all others take it.
+TAKE_LESS = {
+    "session.refresh": "it always refuses",
+    **dict.fromkeys(("agent.create", "agent.update", "agent.create_child", "agent.simulate_policy"), DISTINCT),
+    **dict.fromkeys(("platform_template.create", "peer.set_observers"), DISTINCT),
+    **dict.fromkeys(("me.reauth_complete", "grant.create", "memory.retag", "authzen.evaluate_all"), TOGETHER),
+    **dict.fromkeys(("arp.search_notes", "arp.read_note", "arp.query_knowledge"), TOGETHER),
+    **dict.fromkeys(("memory.remember", "memory.list", "memory.list_untagged", "memory.search", "memory.query"), ASKER),
+    **dict.fromkeys(("memory.forget", "memory.index", "remote_connection.list"), ASKER),
+    **dict.fromkeys(("settings.update", "peer.create", "peer.predict", "peer.ask_me", "peer.preview"), THERE),
+    **dict.fromkeys(("policy.create", "policy.update", "policy.test", "policy.replay"), WRITTEN),
+}
 SECRET = "it takes a secret, and none is made up"
 OPERATOR = "a store of two organisations is copied, rewritten and loaded again by its operator alone"
 UNSET = "no issuer is set, and no address with a path"
@@ -100,7 +115,8 @@ class Described:
     def check(self, case: Case, key: str | None) -> Response:
         """Send a request and check the answer, in which there is nothing of what was shown to be let in."""
         made = case.call(headers={} if key is None else {"Authorization": f"Bearer {key}"})
-        case.validate_response(made, checks=CHECKS)
+        name = case.operation.definition.raw["operationId"]
+        case.validate_response(made, checks=CHECKS if name in TAKE_LESS else [*CHECKS, checks.positive_data_acceptance])
         for secret in (key, self.held.gateway.owner.password):
             assert secret is None or secret.encode() not in made.content, case
         return made
@@ -120,9 +136,15 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Described]:
 
 @pytest.mark.parametrize("operation", ALL, ids=named)
 def test_every_request_is_answered_as_described(described: Described, operation: Operation) -> None:
-    turns = cycle(described.held.callers.values())
-    for case in described.cases(operation):
-        described.check(case, next(turns))
+    """Whoever is let in sends them all, because a refusal of who asks says nothing of what was sent; others some of them."""
+    cases, callers = described.cases(operation), described.held.callers.values()
+    first = next(cases)
+    let_in = next((key for key in callers if described.check(first, key).status_code < 400), described.held.gateway.owner.key)
+    others = cycle(callers)
+    for index, case in enumerate(cases):
+        described.check(case, let_in)
+        if index % 4 == 0:
+            described.check(case, next(others))
 
 
 def test_a_right_request_of_every_kind_of_caller_is_answered_as_described(tmp_path_factory: pytest.TempPathFactory) -> None:
