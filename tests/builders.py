@@ -20,6 +20,7 @@ from gateway.operations.call import Services
 from gateway.policy.bundle import Bundle
 from gateway.web.app import create_app
 from gateway.wiring import OPERATIONS, create_data, load_bundle, open_services, set_up_org
+from tests.described import DescribedClient
 
 START = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 #: Seconds: a machine with much to do is not what a test looks at.
@@ -101,7 +102,7 @@ class Gateway:
             now=self.clock,
             bundle=None if "policies" in settings else shipped_bundle(),
         )
-        self.http = TestClient(create_app(self.services, OPERATIONS), raise_server_exceptions=True)
+        self.http = DescribedClient(create_app(self.services, OPERATIONS), raise_server_exceptions=True)
 
     def close(self) -> None:
         self.services.database.close()

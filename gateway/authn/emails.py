@@ -7,7 +7,7 @@ import unicodedata
 
 LONGEST = 254
 
-_ADDRESS = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
+ADDRESS = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 
 
 def normal_email(text: str) -> str | None:
@@ -16,5 +16,5 @@ def normal_email(text: str) -> str | None:
     Look-alike letters stay different: folding them would hand one person's account to another.
     """
     address = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text.strip()).lower())
-    plain = len(address) <= LONGEST and address.isprintable() and _ADDRESS.fullmatch(address)
+    plain = len(address) <= LONGEST and address.isprintable() and ADDRESS.fullmatch(address)
     return address if plain else None

@@ -19,7 +19,7 @@ from gateway.operations.memory_reads import read_query
 from gateway.operations.obligations import WINDOWS, Obligations, apply_obligations, read_obligations
 from gateway.operations.operation import Operation, Reply
 from gateway.operations.recall import Recall, one, passages, recall
-from gateway.operations.schema import TEXT
+from gateway.operations.schema import ANYTHING
 from gateway.operations.wire import bridge as wire
 from gateway.operations.wire.problems import BRIDGE_PROBLEM
 from gateway.store.entities import Missing
@@ -271,7 +271,7 @@ OPERATIONS: tuple[Operation, ...] = (
         actions=("bridge.chat",),
         unread=True,
         refusal=BRIDGE_PROBLEM,
-        answers={200: TEXT},
+        answers={200: ANYTHING},
         media="text/event-stream",
     ),
 )

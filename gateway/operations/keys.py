@@ -10,7 +10,7 @@ from gateway.model.records import Credential
 from gateway.operations.call import Call
 from gateway.operations.fields import is_id, optional_stamp, stamp
 from gateway.operations.operation import NO_CONTENT, Operation, Reply
-from gateway.operations.schema import TIME, unset
+from gateway.operations.schema import FUTURE, unset
 from gateway.operations.wire import people as wire
 from gateway.store.credentials import create_key, revoke_key
 from gateway.store.entities import Missing
@@ -76,7 +76,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Make a key for oneself; the secret is shown once.",
         create,
         actions=("key.create",),
-        fields={"name": wire.NAME, "expires_at": unset(TIME)},
+        fields={"name": wire.NAME, "expires_at": unset(FUTURE)},
         strict=True,
         answers={201: wire.MADE_KEY},
     ),

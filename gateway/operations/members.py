@@ -99,7 +99,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Add a member; their first password is shown once.",
         add,
         actions=("member.add",),
-        fields={"email": wire.EMAIL, "role": wire.ROLE, "display_name": unset(text(limits.NAME_CHARACTERS, 0))},
+        fields={"email": wire.NEW_EMAIL, "role": wire.ROLE, "display_name": unset(text(limits.NAME_CHARACTERS, 0))},
         strict=True,
         answers={201: wire.ADDED_MEMBER},
     ),

@@ -26,6 +26,7 @@ ANYTHING: Schema = {}
 TEXT: Schema = {"type": "string"}
 ID: Schema = {"type": "string", "pattern": r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}
 TIME: Schema = {"type": "string", "format": "date-time"}
+FUTURE: Schema = {**TIME, "description": "A time in the future.", "examples": ["2100-01-31T12:00:00Z"]}
 FLAG: Schema = {"type": "boolean"}
 NUMBER: Schema = {"type": "number"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
@@ -79,7 +80,7 @@ def either(*schemas: Schema) -> Schema:
 def or_null(schema: Schema) -> Schema:
     """The same, or null."""
     kind, words = schema.get("type"), schema.get("enum")
-    if "title" in schema or not isinstance(kind, str):
+    if "title" in schema or "format" in schema or not isinstance(kind, str):
         return either(schema, NOTHING)
     return {**schema, "type": [kind, "null"], **({"enum": [*words, None]} if isinstance(words, list) else {})}
 

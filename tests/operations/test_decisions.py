@@ -11,9 +11,9 @@ import pytest
 from gateway.errors import NotFound
 from gateway.model.decision import DenyKind
 from gateway.model.grant import Session
-from gateway.operations.decisions import DENY_KINDS
 from gateway.operations.explanation import MISSING
 from gateway.operations.replay import replay_data
+from gateway.operations.wire.records import DENY_KINDS
 from gateway.store import evidence
 from gateway.store.entities import LogEntry
 from tests.builders import START, Gateway, done

@@ -5,11 +5,13 @@ from __future__ import annotations
 from derive.amounts import GRAMMAR
 from derive.buckets import ACTION_LENGTH, ACTION_PATTERN
 from gateway import limits
+from gateway.model.proposal import ACCESS_REQUESTS, PLATFORM_MADE
 from gateway.model.rules import MAX_RULES, MAX_TEMPLATE, MODES
 from gateway.operations.rehearsal import OUTCOMES
 from gateway.operations.schema import (
     COUNT,
     FLAG,
+    FUTURE,
     ID,
     NUMBER,
     OBJECT,
@@ -36,6 +38,8 @@ FLAGS = ("intents_api_enabled", "shroud_enabled")
 LISTS = ("scopes", "vault_ids", "memory_namespace_allowlist")
 
 ACTION = matching(ACTION_PATTERN.pattern.strip("^$"), ACTION_LENGTH)
+#: What may be asked about: an action, or one of the words that are none.
+ASKABLE = either(ACTION, choice(*sorted(ACCESS_REQUESTS | PLATFORM_MADE)))
 AMOUNT: Schema = either(matching(GRAMMAR), {**NUMBER, "minimum": 0})
 _MODE = choice(*MODES)
 _RULE = members(
@@ -63,11 +67,11 @@ _REST: Members = {
     "auth_method": unset(NAME),
     **_FLAGS,
     **_LISTS,
-    "api_key_expires_at": unset(TIME),
+    "api_key_expires_at": unset(FUTURE),
 }
 REGISTERED: Members = {"name": NAME, **_REST}
 CHANGED: Members = {"name": unset(NAME), **_REST, "is_active": unset(FLAG), "approval_id": unset(ID)}
-REKEYED: Members = {"api_key_expires_at": unset(TIME)}
+REKEYED: Members = {"api_key_expires_at": unset(FUTURE)}
 CHILD: Members = {
     "name": NAME,
     "description": _DESCRIPTION,
@@ -75,7 +79,7 @@ CHILD: Members = {
     "scopes": _LISTS["scopes"],
     "memory_namespace_allowlist": _LISTS["memory_namespace_allowlist"],
     "action_approval_policy": unset(RULES),
-    "expires_at": unset(TIME),
+    "expires_at": unset(FUTURE),
     "approval_id": unset(ID),
 }
 
@@ -124,7 +128,7 @@ UNDERSTOOD_MEMBERS: Members = {
 UNDERSTOOD = shape("Understood", **UNDERSTOOD_MEMBERS)
 SIMULATED: Members = {
     "action_approval_policy": unset(RULES),
-    "action_type": unset(text(ACTION_LENGTH, 0)),
+    "action_type": unset(ASKABLE),
     "payload": unset(OBJECT),
     "declared_risk_tier": unset(TIER),
 }

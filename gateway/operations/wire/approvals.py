@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gateway import limits
-from gateway.model.proposal import MAX_ACTION
 from gateway.operations.schema import (
     COUNT,
     FLAG,
@@ -22,7 +21,7 @@ from gateway.operations.schema import (
     text,
     unset,
 )
-from gateway.operations.wire.agents import TIER, UNDERSTOOD_MEMBERS
+from gateway.operations.wire.agents import ASKABLE, TIER, UNDERSTOOD_MEMBERS
 from gateway.operations.wire.pages import page
 
 SUMMARY_CHARACTERS = 2_000
@@ -36,7 +35,7 @@ _SUMMARY = members({"title": _LINE, "body": _LINE, "fields": unset(some(OBJECT, 
 _REASON = unset(text(limits.TEXT_CHARACTERS, 0))
 REASON: Members = {"reason": _REASON}
 REQUEST: Members = {
-    "action": text(MAX_ACTION),
+    "action": ASKABLE,
     "target_type": text(KIND_CHARACTERS),
     "target_id": text(limits.REF_CHARACTERS),
     "summary": either(text(SUMMARY_CHARACTERS), _SUMMARY),

@@ -19,6 +19,7 @@ from gateway.model.memory import (
 from gateway.operations.schema import (
     COUNT,
     FLAG,
+    FUTURE,
     ID,
     NOTHING,
     NUMBER,
@@ -138,7 +139,7 @@ GRANTED: Members = {
     "tags_match": Maybe(choice(*MATCHES)),
     "classifications": Maybe({**_TIERS, "minItems": 1}),
     "provenance": Maybe(choice(*PROVENANCES)),
-    "expires_at": Maybe(TIME),
+    "expires_at": Maybe(FUTURE),
     "limits": Maybe(members({name: Maybe(_LIMIT) for name in LIMITS}, closed=True)),
 }
 VISIBLE: Members = {"action": Maybe(choice(*MEMORY_ACTIONS)), **_LISTED}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gateway import limits
-from gateway.model.proposal import MAX_ACTION
 from gateway.model.records import PEER_TYPES
 from gateway.operations.schema import (
     COUNT,
     FLAG,
+    FUTURE,
     ID,
     NUMBER,
     OBJECT,
@@ -26,10 +26,12 @@ from gateway.operations.schema import (
     unset,
     whole,
 )
-from gateway.operations.wire.agents import RULES, TIER, UNDERSTOOD
+from gateway.operations.wire.agents import ASKABLE, RULES, TIER, UNDERSTOOD
 from gateway.operations.wire.pages import STRETCH, page
 from gateway.store.events import EVENT_TYPES
 
+#: `approval_tendency:action|band|kind|recipient`
+FACT_KEY = r"approval_tendency:[^|]*\|[^|]*\|[^|]*\|[^|\u0000]*"
 CHOSEN_ID = r"[A-Za-z0-9_.:-]{1,128}"
 
 OPENED: Members = {
@@ -43,20 +45,20 @@ LISTED: Members = {"status": Maybe(choice("active", "archived")), **page()}
 BUDGET: Members = {"budget": Maybe(whole(1))}
 PREVIEWED: Members = {"agent_id": ID, **BUDGET}
 OBSERVED: Members = {
-    "observers": some(members({"agent_id": ID, "observer_expires_at": unset(TIME)}, closed=True), limits.OBSERVERS_PER_CALL)
+    "observers": some(members({"agent_id": ID, "observer_expires_at": unset(FUTURE)}, closed=True), limits.OBSERVERS_PER_CALL)
 }
 RECORDED: Members = {"event_type": choice(*EVENT_TYPES), "content": OBJECT, "event_id": unset(matching(CHOSEN_ID))}
-CORRECTED: Members = {"fact_key": text(limits.EVENT_CONTENT_BYTES), "fact_value": OBJECT}
+CORRECTED: Members = {"fact_key": matching(FACT_KEY, limits.EVENT_CONTENT_BYTES), "fact_value": OBJECT}
 SUPPRESS: Members = {"suppress": Maybe(choice("true", "false"))}
 REASON: Members = {"reason": unset(text(limits.TEXT_CHARACTERS, 0))}
 PREDICTED: Members = {
-    "action_type": text(MAX_ACTION),
+    "action_type": ASKABLE,
     "effective_risk_tier": TIER,
     "payload": unset(OBJECT),
     "agent_id": unset(ID),
 }
 ASKING: Members = {"agent_id": ID}
-PAUSED: Members = {"reading": FLAG, "learning": FLAG, "until": unset(TIME)}
+PAUSED: Members = {"reading": FLAG, "learning": FLAG, "until": unset(FUTURE)}
 READS: Members = {**STRETCH, "agent_id": Maybe(ID), **page()}
 
 PEER = shape(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from derive.buckets import ACTION_LENGTH
 from gateway import limits
-from gateway.authn.emails import LONGEST
+from gateway.authn.emails import ADDRESS, LONGEST
 from gateway.authn.keys import KEY_CHARACTERS
 from gateway.authn.reauth import PURPOSES, Factor
 from gateway.model.records import ROLES
@@ -20,6 +20,7 @@ from gateway.operations.schema import (
     Schema,
     choice,
     either,
+    matching,
     only,
     or_null,
     shape,
@@ -59,6 +60,7 @@ PAIR = ("key", "value")
 PASSWORD = text(LONGEST_PASSWORD)
 NEW_PASSWORD = text(LONGEST_PASSWORD, SHORTEST_PASSWORD)
 EMAIL = text(LONGEST)
+NEW_EMAIL = matching(ADDRESS, LONGEST)
 KEY = text(KEY_CHARACTERS)
 NAME = text(limits.NAME_CHARACTERS)
 CODE: Members = {"code": unset(text(CODE_CHARACTERS, 0))}

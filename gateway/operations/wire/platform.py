@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.authn.emails import LONGEST
+from gateway.authn.emails import ADDRESS, LONGEST
 from gateway.operations.schema import (
     COUNT,
     FLAG,
@@ -34,7 +34,7 @@ NEW_APP: Members = {"name": NAME, "slug": matching(SLUG, SLUG_CHARACTERS)}
 _ENTRY: Members = {"name": NAME, "action_approval_policy": unset(RULES)}
 TEMPLATE_AGENT = tuple(_ENTRY)
 NEW_TEMPLATE: Members = {"name": NAME, "agents": some(members(_ENTRY, closed=True), AGENTS_PER_TEMPLATE, least=1)}
-UPSERTED: Members = {"email": text(LONGEST), "subject_token": Maybe(NOTHING)}
+UPSERTED: Members = {"email": matching(ADDRESS, LONGEST), "subject_token": Maybe(NOTHING)}
 BOOTSTRAPPED: Members = {
     "template_id": unset(ID),
     "parameters": unset(OBJECT),
