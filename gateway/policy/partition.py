@@ -81,8 +81,14 @@ def _untyped(scope: pst.PrincipalOrResourceConstraint) -> pst.PrincipalOrResourc
 
 
 def _holds(constraint: pst.ActionConstraint, action: str) -> bool:
-    """Whether a policy that is among the members of an action matches it for certain: all do but one that equals a group."""
-    return not isinstance(constraint, pst.ActionEq) or constraint.entity.id == action
+    """Whether a policy names an action itself, or any; of a group that it names, nothing is known here."""
+    match constraint:
+        case pst.ScopeAny():
+            return True
+        case pst.ActionEq(entity=entity):
+            return entity.id == action
+        case pst.ActionIn(entities=entities):
+            return any(entity.id == action for entity in entities)
 
 
 def _could_be(scope: pst.PrincipalOrResourceConstraint, type_: str) -> bool:

@@ -77,13 +77,24 @@ def test_a_scope_that_names_another_type_is_not_asked() -> None:
 
 
 def test_what_holds_of_every_such_question_is_not_asked() -> None:
-    scopes = ('principal is User, action == Action::"read", resource is Doc', 'principal is User in Org::"o", action, resource')
+    scopes = (
+        'principal is User, action == Action::"read", resource is Doc',
+        'principal is User in Org::"o", action in [Action::"edit", Action::"read"], resource',
+        'principal, action in Action::"any", resource',
+        'principal, action in [Action::"edit"], resource',
+    )
     engine = an_engine(*[f'@id("p{n}") permit ({scope});' for n, scope in enumerate(scopes)], schema=SCHEMA)
-    between = partition.between(engine.bundle.trees, engine.bundle.members, ["read"], "User", "Doc").to_pst().static_policies
-    anything = pst.ScopeAny()
+    everything = {"read": tuple(engine.bundle.trees)}  # also what could not match
+    between = partition.between(engine.bundle.trees, everything, ["read"], "User", "Doc").to_pst().static_policies
+    anything, trees = pst.ScopeAny(), engine.bundle.trees
     asked = [(tree.principal, tree.action, tree.resource) for _, tree in sorted(between.items())]
     within = pst.ScopeIn(pst.EntityUid(pst.EntityType("Org"), "o"))
-    assert asked == [(anything, anything, anything), (within, anything, anything)]
+    assert asked == [
+        (anything, anything, anything),
+        (within, anything, anything),
+        (anything, trees["p2"].action, anything),
+        (anything, trees["p3"].action, anything),
+    ]
 
 
 def _uid(uid: EntityUid) -> dict[str, str]:
