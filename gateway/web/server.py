@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import importlib.util
 import logging
 import signal
@@ -105,6 +106,9 @@ def serve(app: ASGIApp, services: Services, *, ready: Callable[[str], None], swe
     allow_files(limits.CONNECTIONS + limits.TURNED_AWAY + limits.FILES_KEPT)
     listening = listen(settings.host, settings.port)
     server = _Server(_config(app), lambda: ready(address(listening)), traffic)
+    # What is loaded by now stays, and need not be gone through whenever garbage is collected.
+    gc.collect()
+    gc.freeze()
     try:
         note_deciding(services)
         with reporting(settings, traffic) as told, traced(settings):

@@ -148,6 +148,8 @@ HEALTH = shape(
     policies_failure=Maybe(or_null(TEXT)),
     data_version=Maybe(COUNT),
     divergences=Maybe(COUNT),
+    store=Maybe(TEXT),
+    store_failure=Maybe(or_null(TEXT)),
 )
 LIVE = shape(status=only("live"))
 READY = shape(status=only("ready"))
