@@ -68,13 +68,17 @@ class Authenticator:
         self._directory = directory
         self._issuer = issuer
 
+    def knows(self, bearer: str) -> bool:
+        """Whether `authenticate` has all at hand that it needs to know of this bearer, which then need not be prepared."""
+        return self._issuer is None or holder_of(bearer) is not None
+
     async def prepare(self, bearer: str, now: datetime) -> None:
         """Have at hand what `authenticate`, which never waits, needs to know of this bearer.
 
         Raises:
             Unavailable: it is a token of the issuer, whose keys are not to be had.
         """
-        if self._issuer is not None and holder_of(bearer) is None:
+        if self._issuer is not None:
             await self._issuer.prepare(bearer, now)
 
     def authenticate(self, bearer: str | None, now: datetime) -> Caller:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime
+from json import dumps
 
 from derive.context import Cut
 from gateway.recent import Recent
@@ -11,7 +13,10 @@ from gateway.recent import Recent
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A rendered context. `available` are the facts that a budget without end would show, `served` those that are shown."""
+    """A rendered context. `available` are the facts that a budget without end would show, `served` those that are shown.
+
+    `shape` is what is answered of it, and `json` is that as it is written: to write it is a good part of what an answer costs.
+    """
 
     text: str
     characters: int
@@ -19,6 +24,18 @@ class Served:
     available: int
     served: int
     cut: tuple[Cut, ...]
+    shape: Mapping[str, object] = field(init=False)
+    json: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        shape = {
+            "context": self.text,
+            "characters": self.characters,
+            "budget": self.budget,
+            "facts_available": self.available,
+        }
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "json", dumps(shape, ensure_ascii=False, separators=(",", ":")))
 
 
 class ContextCache:

@@ -13,9 +13,9 @@ from gateway.operations.wire.problems import PROBLEM
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an operation answers: a status, a JSON body (None with 204 and with a `text`) and extra headers.
+    """What an operation answers: a status, a JSON body (None with 204) and extra headers.
 
-    `text` is a body that is not JSON: its content type, and what it says.
+    `text` is what is sent in place of the body: its content type, and what it says, for what is not JSON, or is written already.
     """
 
     body: Mapping[str, object] | None

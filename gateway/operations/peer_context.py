@@ -60,7 +60,7 @@ def read_budget(query: Fields) -> int:
 async def read_context(call: Call) -> Reply:
     budget = read_budget(call.query)
     served = await _serve(call, call.peer(call.path["id"]), budget)
-    return Reply(_context(served))
+    return Reply(served.shape, text=("application/json", served.json))
 
 
 async def read_own_context(call: Call) -> Reply:
@@ -69,7 +69,7 @@ async def read_own_context(call: Call) -> Reply:
     peer = _peer_served_by(call, grant.target)  # the agent itself: nobody else may ask this
     if peer is None:
         raise NotFound
-    return Reply({"peer_id": peer.id, **_context(await _serve(call, peer, budget))})
+    return Reply({"peer_id": peer.id, **(await _serve(call, peer, budget)).shape})
 
 
 async def preview(call: Call) -> Reply:
@@ -93,15 +93,6 @@ async def _serve(call: Call, target: Peer | Missing, budget: int) -> Served:
     served = await render_context(call, grant, budget, visible=visible)
     grant.note(kind="context", facts_served=served.served)
     return served
-
-
-def _context(served: Served) -> dict[str, object]:
-    return {
-        "context": served.text,
-        "characters": served.characters,
-        "budget": served.budget,
-        "facts_available": served.available,
-    }
 
 
 def _peer_served_by(call: Call, agent: Agent) -> Peer | None:

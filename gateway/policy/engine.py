@@ -131,7 +131,9 @@ class PolicyEngine:
         of another action says of a query is nothing, so the verdicts are those of `decide`.
         """
         prepared = [self._request(query, slice) for query in queries]
-        [(principal, resource)] = {(query.principal, query.resource.type) for query in queries}
+        principal, resource = queries[0].principal, queries[0].resource.type
+        if any((query.principal, query.resource.type) != (principal, resource) for query in queries[1:]):
+            raise ValueError("questions that are asked together are of one principal about one type")
         if any(isinstance(item, Verdict) for item in prepared):
             return [self.decide(query, slice) for query in queries]
         requests = [item for item in prepared if not isinstance(item, Verdict)]
@@ -184,7 +186,14 @@ class PolicyEngine:
         """
         if not self._valid.issuperset(map(_kind, requests)):
             return self.bundle.schema, requests
-        return None, [{**r, "context": read_part(r["context"], self._heeding.get(r["action"]["id"], NOTHING))} for r in requests]
+        return None, [self._heeded(request) for request in requests]
+
+    def _heeded(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Returns a request with what is read of its context; without one where nothing is."""
+        paths = self._heeding.get(request["action"]["id"], NOTHING)
+        if paths:
+            return {**request, "context": read_part(request["context"], paths)}
+        return {"principal": request["principal"], "action": request["action"], "resource": request["resource"]}
 
     def _remember(self, requests: list[dict[str, Any]]) -> None:
         if self._remembers_valid:

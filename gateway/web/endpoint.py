@@ -146,7 +146,7 @@ async def identify(services: Services, headers: Headers, source: str | None, *, 
     try:
         shown = bearer(headers)
         scraper = authenticator.scraper(shown) if scraped else None
-        if scraper is None:
+        if scraper is None and not authenticator.knows(shown):
             await authenticator.prepare(shown, services.clock())
         now, version = services.clock(), services.state.version
         caller = scraper or authenticator.authenticate(shown, now)

@@ -15,6 +15,7 @@ from gateway.operations.operation import Operation
 MOST_SEGMENTS = 16
 
 _PARAMETER = re.compile(r"\{([a-z_]+)\}")
+_NO_SEGMENTS = frozenset(("", ".", ".."))
 _BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
@@ -78,7 +79,9 @@ def raw_path(scope: Scope) -> bytes:
 
 def _segments(path: bytes) -> list[str] | None:
     """Decoded segments, or None for a path that no route has: empty and dot segments, NUL, bad escapes, bad UTF-8."""
-    if not path.startswith(b"/") or path.count(b"/") > MOST_SEGMENTS or _BAD_ESCAPE.search(path):
+    if not path.startswith(b"/") or path.count(b"/") > MOST_SEGMENTS or b"\x00" in path:
+        return None
+    if b"%" in path and (b"%00" in path or _BAD_ESCAPE.search(path)):
         return None
     try:
         if b"%" in path:
@@ -87,7 +90,7 @@ def _segments(path: bytes) -> list[str] | None:
             segments = path[1:].decode("utf-8").split("/")
     except UnicodeDecodeError:
         return None
-    if any(segment in ("", ".", "..") or "\x00" in segment for segment in segments):
+    if not _NO_SEGMENTS.isdisjoint(segments):
         return None
     return segments
 
