@@ -53,15 +53,14 @@ class Access(Rows):
         if isinstance(target, Missing):
             return self.authorize(session, action, target), False
         first = self._question(session, session.caller, action, target)
-        asked = first.query
-        second = Query(asked.principal, also, asked.resource, asked.context)
         with span("decide") as made:
-            verdict, other = first.by.engine.decide_together((asked, second), first.slices[-1])
+            verdict, other = first.by.engine.decide_together(first.query, also, first.slices[-1])
             row = self._record(first, verdict, made)
         session.rows.append(row)
         self._compare(first, verdict, row)
         grant: Grant[K] = self._grant(session, action, target, verdict, row, hide=False)
-        beside = first._replace(query=second)
+        asked = first.query
+        beside = first._replace(query=Query(asked.principal, also, asked.resource, asked.context))
         if other.allowed:
             otherwise = self._otherwise(beside, other, row.id)
             noted = {"action": also, "policies": list(other.policies)}

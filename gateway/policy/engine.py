@@ -124,21 +124,19 @@ class PolicyEngine:
             verdicts += [item if isinstance(item, Verdict) else next(answers) for item in items]
         return verdicts
 
-    def decide_together(self, queries: Sequence[Query], slice: Slice) -> list[Verdict]:
-        """Returns a verdict a query, all of them asked at once over every policy that could match one of them.
+    def decide_together(self, query: Query, also: str, slice: Slice) -> tuple[Verdict, Verdict]:
+        """Returns the verdict on a query, and on the same with another action, both asked at once over every policy that could
+        match one of them: a call costs about as much as its evaluation.
 
-        For a few questions of one principal about one resource: a call costs about as much as its evaluation. What a policy
-        of another action says of a query is nothing, so the verdicts are those of `decide`.
+        What a policy of another action says of a query is nothing, so the verdicts are those of `decide`.
         """
-        prepared = [self._request(query, slice) for query in queries]
-        principal, resource = queries[0].principal, queries[0].resource.type
-        if any((query.principal, query.resource.type) != (principal, resource) for query in queries[1:]):
-            raise ValueError("questions that are asked together are of one principal about one type")
-        if any(isinstance(item, Verdict) for item in prepared):
-            return [self.decide(query, slice) for query in queries]
-        requests = [item for item in prepared if not isinstance(item, Verdict)]
-        policies = self._sets.of(tuple([query.action for query in queries]), principal, resource, ())
-        return self._ask(requests, policies, slice)
+        item = self._request(query, slice)
+        if isinstance(item, Verdict) or not self.bundle.members.get(also):
+            beside = Query(query.principal, also, query.resource, query.context)
+            return self.decide(query, slice), self.decide(beside, slice)
+        policies = self._sets.of((query.action, also), query.principal, query.resource.type, ())
+        verdict, other = self._ask([item, {**item, "action": self._actions[also]}], policies, slice)
+        return verdict, other
 
     def _checked(self, query: Query, slice: Slice, *named: EntityUid) -> Context | Verdict:
         """Returns the context to ask with, or the verdict when there is nothing to ask.

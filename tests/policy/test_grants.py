@@ -200,7 +200,7 @@ def test_a_row_that_has_ended_may_be_written_and_not_be_read() -> None:
 
 def test_questions_that_are_asked_together_are_not_open_to_a_connection_without_a_grant() -> None:
     engine = an_engine(EVERYTHING)
-    verdicts = engine.decide_together([asked(a_row()), asked(a_row(), "read")], a_slice(engine, a_row()))
+    verdicts = engine.decide_together(asked(a_row()), "memory.read", a_slice(engine, a_row()))
     assert [verdict.policies for verdict in verdicts] == [(FORBID,), (FORBID,)]
 
 
