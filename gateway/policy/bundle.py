@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,14 +14,17 @@ from cedarpy import pst
 
 from gateway.model.entity import EntityUid
 from gateway.policy import files, guard, house, partition, source, translatable
+from gateway.policy import schema as schemas
 from gateway.policy import vocabulary as vocabularies
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.grants import RESERVED
 from gateway.policy.reading import Path as Read
 from gateway.policy.reading import context_paths
+from gateway.policy.schema import Schema
 from gateway.policy.source import Policy, PolicyInfo
 from gateway.policy.value import canonical
 from gateway.policy.vocabulary import Vocabulary
+from gateway.policy.words import SchemaRefused
 
 SCHEMA = "schema.cedarschema"
 
@@ -32,7 +35,8 @@ class Bundle:
 
     `hash` is the SHA-256, in hex, of the schema text and of each policy's id and text; the order of the files is not in
     it. `actions` are the ids of the schema's actions that group no others; `members` are the ids of the policies that could
-    match each action, and `contextual` has the paths that policies read of the context. The rest is for this package.
+    match each action, and `contextual` has the paths that policies read of the context. `types` is what the schema says.
+    The rest is for this package.
     """
 
     hash: str
@@ -45,6 +49,7 @@ class Bundle:
     members: Mapping[str, tuple[str, ...]] = field(repr=False)
     trees: Mapping[str, pst.Template] = field(repr=False, compare=False)
     contextual: Mapping[str, frozenset[Read]] = field(repr=False, compare=False)
+    types: Schema = field(repr=False)
     vocabulary: Vocabulary = field(repr=False)
 
     @classmethod
@@ -200,8 +205,9 @@ def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy],
     policies = dict(sorted(policies.items()))
     # INVARIANT: Cedar's own id of a policy is its `@id`, so what Cedar answers needs no translation.
     trees = {id_: replace(policy.tree, id=id_) for id_, policy in policies.items()}
-    groups = partition.groups(schema)
-    names = _names(groups)
+    types = before.types if before is not None else _types(schema)
+    groups = types.groups
+    names = {uid.id: uid for uid in sorted(groups)}
     members = partition.members(trees, names, groups)
     infos = {id_: policy.info for id_, policy in policies.items()}
     return Bundle(
@@ -215,7 +221,8 @@ def _assemble(text: str, schema: cedarpy.Schema, policies: Mapping[str, Policy],
         members=MappingProxyType(members),
         trees=MappingProxyType(trees),
         contextual={id_: paths for id_, tree in trees.items() if (paths := context_paths(tree))},
-        vocabulary=before.vocabulary if before is not None else vocabularies.read(str(schema)),
+        types=types,
+        vocabulary=before.vocabulary if before is not None else vocabularies.of(types),
     )
 
 
@@ -224,9 +231,8 @@ def _hash(schema: str, policies: Mapping[str, PolicyInfo]) -> str:
     return hashlib.sha256(canonical([schema, texts]).encode()).hexdigest()
 
 
-def _names(uids: Iterable[EntityUid]) -> dict[str, EntityUid]:
-    names: dict[str, EntityUid] = {}
-    for uid in sorted(uids):
-        if names.setdefault(uid.id, uid) != uid:
-            raise PolicyError([Finding(SCHEMA, 0, "", f"two actions are called `{uid.id}`")])
-    return names
+def _types(schema: cedarpy.Schema) -> Schema:
+    try:
+        return schemas.read(schema)
+    except SchemaRefused as refused:
+        raise PolicyError([Finding(SCHEMA, 0, "", str(refused))]) from refused

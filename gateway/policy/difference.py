@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from gateway.policy import partition
 from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.idle import covers
 from gateway.policy.source import PolicyInfo
@@ -55,7 +54,7 @@ def _kind(old: Bundle, new: Bundle, id_: str) -> Kind:
     before, after = old.trees[id_], new.trees[id_]
     if before.effect != after.effect:
         return "changed"
-    groups = partition.groups(new.schema)
+    groups = new.types.groups
     wider, narrower = covers(after, before, groups), covers(before, after, groups)
     if wider and narrower:
         return "reworded"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -28,7 +27,6 @@ from gateway.policy.source import failed
 from gateway.policy.value import ValueRefused, uid_json
 from gateway.recent import Recent
 
-ENUMERATED = re.compile(r"\benum\s*\[")
 #: Kinds of request that are known to satisfy the schema: an action, two types and a context, which is new each minute.
 KNOWN_VALID = 4_096
 NOTHING: frozenset[Read] = frozenset()
@@ -50,8 +48,7 @@ class PolicyEngine:
         self._sets = PolicySets(bundle)
         self._plans: Recent[object, Plan] = Recent(PLANS)
         self._valid: set[tuple[str, str, str, str]] = set()
-        # A type with enumerated ids is the one thing about an entity's id that a request is validated for.
-        self._remembers_valid = ENUMERATED.search(str(bundle.schema)) is None
+        self._remembers_valid = not bundle.types.enumerated
         self._reasons = {
             id_: Reason(id_, info.effect, info.reason, info.reason_code, info.precedence) for id_, info in bundle.policies.items()
         }

@@ -13,7 +13,6 @@ from gateway.model.decision import DenyKind
 from gateway.model.entity import EntityUid
 from gateway.model.memory import MemoryGrant
 from gateway.model.recorded import Recorded, RecordedPage
-from gateway.policy import partition
 from gateway.policy.bundle import Bundle
 from gateway.policy.grants import HOLDER, ROW, as_text, compile_grants
 from gateway.policy.laid import Laid, Laying, Lost, cedars_kind
@@ -44,7 +43,6 @@ class Cases:
         self._bundle_of = bundle_of
         self._bundles: Recent[str, Bundle | None] = Recent(BUNDLES)
         self._layings: Recent[str, Laying] = Recent(SCHEMAS)
-        self._groups: Recent[str, Mapping[EntityUid, frozenset[EntityUid]]] = Recent(SCHEMAS)
         self.left_out: Counter[str] = Counter()
 
     def of(self, page: RecordedPage) -> Iterator[tuple[Policies, dict[str, object]]]:
@@ -114,7 +112,7 @@ class Cases:
 
     def _action_entities(self, bundle: Bundle, action: str) -> Iterator[dict[str, object]]:
         """The asked action with its groups: without a schema Cedar knows no group, and skips what forbids one."""
-        groups = self._groups.of(bundle.schema_hash, lambda: partition.groups(bundle.schema))
+        groups = bundle.types.groups
         for uid in sorted(groups[bundle.action_uids[action]]):
             parents = sorted(groups[uid] - {uid})
             yield {"uid": uid_json(uid), "attrs": {}, "parents": [uid_json(parent) for parent in parents]}

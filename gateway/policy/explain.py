@@ -158,7 +158,7 @@ def _nearest(bundle: Bundle, infos: Mapping[str, PolicyInfo], query: Query, slic
 def _permits(bundle: Bundle, infos: Mapping[str, PolicyInfo], action: str) -> dict[str, pst.Template]:
     """The permits that could match an action, those of grants among them."""
     compiled = {id_: source.read("", infos[id_].text)[0][0].tree for id_ in infos.keys() - bundle.trees.keys()}
-    members = partition.members(compiled, bundle.action_uids, partition.groups(bundle.schema)) if compiled else {action: ()}
+    members = partition.members(compiled, bundle.action_uids, bundle.types.groups) if compiled else {action: ()}
     trees = {**bundle.trees, **compiled}
     return {id_: trees[id_] for id_ in (*bundle.members[action], *members[action]) if trees[id_].effect == "permit"}
 

@@ -15,7 +15,7 @@ from cedarpy import pst
 from gateway.model.decision import DenyKind
 from gateway.model.entity import EntityUid
 from gateway.model.memory import MemoryGrant
-from gateway.policy import grants, partition
+from gateway.policy import grants
 from gateway.policy.bundle import SCHEMA, Bundle
 from gateway.policy.cases import Case, CaseResult, expand, run_cases
 from gateway.policy.source import PolicyInfo
@@ -63,7 +63,7 @@ def _plain(result: CaseResult) -> dict[str, Any]:
 
 def _granted(bundle: Bundle, cases: Iterable[Case]) -> Granted:
     """What each connection is granted that does what only a grant opens."""
-    above = partition.groups(bundle.schema)
+    above = bundle.types.groups
     group = bundle.action_uids[grants.GROUP]
     found: dict[EntityUid, tuple[MemoryGrant, ...]] = {}
     for case in cases:

@@ -43,7 +43,7 @@ class Probes(Generic[K]):
         self._bundle = bundle
         self._keys = dict(zip(map(str, range(len(trees))), trees, strict=True))
         self._trees = {id_: replace(trees[key], id=id_, effect="permit", annotations={}) for id_, key in self._keys.items()}
-        self._members = partition.members(self._trees, bundle.action_uids, partition.groups(bundle.schema))
+        self._members = partition.members(self._trees, bundle.action_uids, bundle.types.groups)
         self._by_kind: dict[tuple[str, str, str], cedarpy.PolicySet] = {}
 
     def held(self, query: Query, slice: Slice) -> Held[K]:

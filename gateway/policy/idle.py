@@ -11,7 +11,6 @@ from functools import lru_cache
 from cedarpy import pst
 
 from gateway.model.entity import EntityUid
-from gateway.policy import partition
 from gateway.policy.bundle import Bundle
 from gateway.policy.finding import Finding
 
@@ -20,7 +19,7 @@ Groups = Mapping[EntityUid, frozenset[EntityUid]]
 
 def idle(bundle: Bundle) -> Iterator[Finding]:
     """Yields each policy that never applies, that another of its effect makes idle, or whose every permission is forbidden."""
-    groups = partition.groups(bundle.schema)
+    groups = bundle.types.groups
     near: dict[pst.ActionConstraint, list[str]] = {}
     for id_, tree in bundle.trees.items():
         near.setdefault(tree.action, []).append(id_)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gateway.model.entity import EntityUid
-from gateway.policy import partition
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import Case
 from gateway.policy.source import PolicyInfo
@@ -34,7 +33,7 @@ class Entry:
 def index(bundle: Bundle, cases: Iterable[Case] = ()) -> list[Entry]:
     """Returns an entry for each action that the schema lets anybody ask, sorted."""
     asked = Counter(case.action for case in cases)
-    above = partition.groups(bundle.schema)
+    above = bundle.types.groups
     return [_entry(bundle, action, asked[action], above) for action in sorted(bundle.actions)]
 
 

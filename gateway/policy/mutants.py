@@ -206,7 +206,7 @@ def _wider_actions(bundle: Bundle, action: pst.ActionConstraint) -> Iterator[tup
     """Yields the groups of a single action; any action for one without groups, and for a list or a group."""
     match action:
         case pst.ActionEq(entity):
-            within = partition.groups(bundle.schema)[bundle.action_uids[entity.id]]
+            within = bundle.types.groups[bundle.action_uids[entity.id]]
             groups = sorted(uid for uid in within if uid.id != entity.id)
             for group in groups:
                 yield f"action-in-{group.id}", pst.ActionIn((pst.EntityUid(entity.type, group.id),))
@@ -220,7 +220,7 @@ def _wider_actions(bundle: Bundle, action: pst.ActionConstraint) -> Iterator[tup
 
 def _reach(bundle: Bundle, tree: pst.Template) -> frozenset[Kind]:
     """The kinds of valid requests that the types in a scope let through."""
-    members = partition.members({tree.id: tree}, bundle.action_uids, partition.groups(bundle.schema))
+    members = partition.members({tree.id: tree}, bundle.action_uids, bundle.types.groups)
     principals, resources = bundle.vocabulary.principals, bundle.vocabulary.resources
     return frozenset(
         (action, principal, resource)

@@ -9,7 +9,7 @@ from unicodedata import category
 
 from cedarpy import pst
 
-from gateway.policy import guard, partition
+from gateway.policy import guard
 from gateway.policy.bundle import Bundle
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.text import Piece, split, tokens
@@ -160,7 +160,7 @@ def _refused(notes: Mapping[str, tuple[int, int, str]]) -> Iterator[str]:
 def _unbounded(bundle: Bundle, files: Collection[str]) -> Iterator[Finding]:
     """Yields what was not read as it was written here, which a text that Cedar reads otherwise than we do could bring about,
     and what speaks of nothing but governance."""
-    within = partition.groups(bundle.schema)
+    within = bundle.types.groups
     governed = {action.id for action, groups in within.items() if any(group.id == GOVERNANCE for group in groups)}
     for id_, info in bundle.policies.items():
         if info.file in files:

@@ -13,8 +13,8 @@ from gateway.model.recorded import Recorded, RecordedPage
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import GRANT_KEYS
 from gateway.policy.evidence import Cases
-from gateway.policy.prove.schema import Question
 from gateway.policy.replay import Replay
+from gateway.policy.schema import Question
 from gateway.policy.shadow import differing
 
 

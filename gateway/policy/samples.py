@@ -11,8 +11,8 @@ from cedarpy import pst
 
 from gateway.model.entity import EntityUid
 from gateway.policy.cases import Case, from_json
-from gateway.policy.prove.schema import Question
 from gateway.policy.reading import nodes
+from gateway.policy.schema import Question
 from gateway.policy.value import uid_json
 
 #: How often a value, a parent, or all attributes of an entity give way to others, one rate a request. Much varied, hardly one

@@ -10,7 +10,7 @@ import pytest
 from cedarpy import pst
 
 from gateway.model.entity import EntityUid
-from gateway.policy import guard
+from gateway.policy import guard, schema
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import Case, from_json, run_case
 from gateway.policy.finding import PolicyError
@@ -18,11 +18,12 @@ from gateway.policy.grants import compile_grants
 
 pytest.importorskip("z3")
 
-from gateway.policy.prove import claim, counterexample, like, schema
+from gateway.policy.prove import claim, counterexample, like
 from gateway.policy.prove.invariants import EVERYTHING, INVARIANTS, Invariant
 from gateway.policy.prove.logic import no, some
 from gateway.policy.prove.proof import Proof, changes, equivalent, implies, prove
 from gateway.policy.prove.scene import COVERED, Question, Scene
+from gateway.policy.prove.schema import Unprovable
 from gateway.policy.prove.trial import tried
 from tests.memory.rows import a_grant
 from tests.policy import builders as b
@@ -269,9 +270,21 @@ def test_an_encoding_that_knows_too_little_is_told_apart_by_the_engine() -> None
     assert proof.open != ()
 
 
-def test_a_schema_that_cannot_be_encoded_is_named() -> None:
-    bundle = Bundle.from_text(f'{b.SCHEMA} entity Colour enum ["red"];', {"store.cedar": b.PERMIT}, house_rules=False)
-    with pytest.raises(schema.Unprovable, match="the enumerated type `Colour`"):
+@pytest.mark.parametrize(
+    ("added", "named"),
+    [
+        ('entity Colour enum ["red"];', "the enumerated type `Colour`"),
+        ("entity Log = { did: Action };", "the type `Action`"),
+        ("entity Log = { last?: { did: Set<Action> } };", "the type `Action`"),
+        ("entity Log tags Action;", "the type `Action`"),
+        ('action "log" appliesTo { principal: User, resource: User, context: { did: Action } };', "the type `Action`"),
+        ("namespace Far { entity Place; }", "a schema with `namespace`"),
+        ('namespace Far { action "go"; }', "a schema with `namespace`"),
+    ],
+)
+def test_a_schema_that_cannot_be_encoded_is_named(added: str, named: str) -> None:
+    bundle = Bundle.from_text(f"{b.SCHEMA} {added}", {"store.cedar": b.PERMIT}, house_rules=False)
+    with pytest.raises(Unprovable, match=named):
         equivalent(bundle, bundle)
 
 

@@ -10,13 +10,14 @@ import pytest
 
 from gateway.model.decision import Query
 from gateway.model.entity import Entity, EntityUid, Value
+from gateway.policy import schema
 from gateway.policy.bundle import Bundle
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.finding import PolicyError
 
 pytest.importorskip("z3")
 
-from gateway.policy.prove import counterexample, schema
+from gateway.policy.prove import counterexample
 from gateway.policy.prove.logic import every, known, no
 from gateway.policy.prove.scene import Question, Scene
 from gateway.policy.prove.symbols import Record

@@ -8,8 +8,8 @@ from gateway.model.recorded import RecordedPage
 from gateway.policy.bundle import Bundle
 from gateway.policy.cases import from_json, run_case
 from gateway.policy.prove import claim
-from gateway.policy.prove.schema import Question
 from gateway.policy.redecided import Redecided, Redeciding
+from gateway.policy.schema import Question
 from tests.policy.test_replay import asked, page_of
 from tests.world import World, caller, session, shipped
 

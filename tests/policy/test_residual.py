@@ -28,7 +28,7 @@ from gateway.model.condition import (
     negation,
 )
 from gateway.model.entity import EntityUid
-from gateway.policy import vocabulary
+from gateway.policy import schema, vocabulary
 from gateway.policy.residual import Reader, Untranslatable
 from gateway.policy.truth import ERRS, Truth
 
@@ -50,7 +50,7 @@ action "all";
 action "drop" appliesTo { principal: User, resource: Draft, context: {} };
 namespace Far { entity Place; action "go" appliesTo { principal: [Place], resource: [Place], context: {} }; }
 """
-VOCABULARY = vocabulary.read(str(cedarpy.Schema.from_str(SCHEMA)))
+VOCABULARY = vocabulary.of(schema.read(cedarpy.Schema.from_str(SCHEMA)))
 ABOVE = {EntityUid("User", "ann"): frozenset((EntityUid("Team", "t"), EntityUid("Org", "o")))}
 
 

@@ -9,8 +9,8 @@ from gateway.model.decision import DenyKind
 from gateway.policy.cases import Case, expand, prepare
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.folder import find
-from gateway.policy.prove.schema import Question
 from gateway.policy.samples import Samples
+from gateway.policy.schema import Question
 from gateway.policy.slice import SliceError
 from tests.policy import builders as b
 from tests.world import ROOT, shipped

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gateway.policy.bundle import SCHEMA, Bundle
-from gateway.policy.engine import ENUMERATED
 from gateway.policy.files import FileRefused, read
 from gateway.policy.finding import Finding, PolicyError
-from gateway.policy.foreign import entities, schema
+from gateway.policy.foreign import entities
 from gateway.policy.foreign.entities import ENTITIES, MAX_BYTES
 from gateway.policy.foreign.overlay import Overlays
-from gateway.policy.foreign.schema import ForeignSchema
 from gateway.policy.foreign.store import ForeignStore, hash_of
 from gateway.policy.reading import reads
+from gateway.policy.schema import Schema
 
 ALIASES = "authzen.toml"
 POLICIES = "policies"
@@ -28,16 +27,15 @@ def load(directory: Path) -> ForeignStore:
     What guards the process and the answer holds for its policies as for our own; how they are written is its own affair.
     """
     bundle = Bundle.load(directory / SCHEMA, directory / POLICIES, house_rules=False, rows=())
-    said, read = schema.read(bundle.schema), reads(bundle.trees.values())
+    said, read = bundle.types, reads(bundle.trees.values())
     stored = entities.load(bundle, _text(directory / ENTITIES), read)
     path = directory / ALIASES
     aliases = _aliases(_text(path), said) if path.is_file() else {}
-    enumerated = ENUMERATED.search(str(bundle.schema)) is not None
     overlays = Overlays(bundle, said, stored, read)
-    return ForeignStore(bundle, said, stored, aliases, overlays, hash_of(bundle, stored, aliases), enumerated)
+    return ForeignStore(bundle, said, stored, aliases, overlays, hash_of(bundle, stored, aliases), said.enumerated)
 
 
-def _aliases(text: str, said: ForeignSchema) -> Mapping[str, str]:
+def _aliases(text: str, said: Schema) -> Mapping[str, str]:
     try:
         read = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

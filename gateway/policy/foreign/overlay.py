@@ -13,9 +13,9 @@ from gateway.model.entity import EntityUid
 from gateway.policy import slice as slices
 from gateway.policy.bundle import Bundle
 from gateway.policy.foreign.entities import Stored, StoredEntities, made_text
-from gateway.policy.foreign.schema import ForeignSchema
 from gateway.policy.foreign.values import ABSENT, Incomplete, Reading, missing_of
 from gateway.policy.reading import Reads
+from gateway.policy.schema import Schema
 
 #: Stored entities of which it is kept what can be reached from them.
 KEPT = 4_096
@@ -65,7 +65,7 @@ class Layer:
 class Overlays:
     """Makes the entities of requests."""
 
-    def __init__(self, bundle: Bundle, schema: ForeignSchema, entities: StoredEntities, reads: Reads) -> None:
+    def __init__(self, bundle: Bundle, schema: Schema, entities: StoredEntities, reads: Reads) -> None:
         self._bundle = bundle
         self._schema = schema
         self._entities = entities

@@ -18,10 +18,9 @@ from gateway.policy import slice as slices
 from gateway.policy.bundle import Bundle
 from gateway.policy.foreign.entities import StoredEntities
 from gateway.policy.foreign.overlay import AS_STORED, Laid, Layer, Overlays
-from gateway.policy.foreign.schema import ForeignSchema
 from gateway.policy.foreign.values import Incomplete, Reading, missing_of
 from gateway.policy.panic import unless_it_panics
-from gateway.policy.prove.schema import RecordOf
+from gateway.policy.schema import RecordOf, Schema
 from gateway.policy.value import canonical, uid_json
 
 Kind = tuple[str, str, str]
@@ -79,7 +78,7 @@ class ForeignStore:
     """
 
     bundle: Bundle = field(repr=False)
-    schema: ForeignSchema = field(repr=False)
+    schema: Schema = field(repr=False)
     entities: StoredEntities = field(repr=False)
     aliases: Mapping[str, str]
     overlays: Overlays = field(repr=False)

@@ -13,7 +13,7 @@ from typing import assert_never
 from gateway.errors import echo
 from gateway.model.asked import Unusable
 from gateway.model.entity import EntityUid
-from gateway.policy.prove.schema import Primitive, RecordOf, Reference, SetOf, Type
+from gateway.policy.schema import ActionOf, Primitive, RecordOf, Reference, SetOf, Type
 from gateway.policy.value import ValueRefused, value_json
 
 LONG = range(-(2**63), 2**63)
@@ -58,6 +58,8 @@ class Reading:
         match type_:
             case Primitive(name=name):
                 return _primitive(name, value, place)
+            case ActionOf():
+                return ABSENT
             case Reference(name=name):
                 return self._entity(name, value, place)
             case SetOf(item=item):

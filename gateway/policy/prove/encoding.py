@@ -10,9 +10,10 @@ from cedarpy import pst
 from gateway.model.entity import EntityUid
 from gateway.policy.prove import literals, values
 from gateway.policy.prove.logic import FALSE, TRUE, Term, always, chosen, every, known, never, no, some
-from gateway.policy.prove.schema import RecordOf, Unprovable
+from gateway.policy.prove.schema import Unprovable
 from gateway.policy.prove.symbols import LONGS, Record, Symbols
 from gateway.policy.prove.values import Items, Value
+from gateway.policy.schema import RecordOf
 
 ORDERS = {
     "less": ("less", False), "less_eq": ("greater", True), "greater": ("greater", False), "greater_eq": ("less", True),

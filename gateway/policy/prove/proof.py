@@ -9,12 +9,13 @@ from typing import Literal
 
 from gateway.policy.bundle import Bundle
 from gateway.policy.finding import PolicyError
-from gateway.policy.prove import counterexample, schema
+from gateway.policy.prove import counterexample
 from gateway.policy.prove.counterexample import Answers, Counterexample
 from gateway.policy.prove.invariants import INVARIANTS, Invariant
 from gateway.policy.prove.logic import Term, never, no
 from gateway.policy.prove.scene import Scene
-from gateway.policy.prove.schema import Question, Unprovable, questions
+from gateway.policy.prove.schema import Unprovable, encodable
+from gateway.policy.schema import Question, questions
 
 Status = Literal["proved", "refuted", "open"]
 #: Told how many of how many kinds of question are done.
@@ -164,7 +165,7 @@ def _compared(search: _Search, ways: Sequence[Answers], one: Bundle, other: Bund
 
 
 def _scenes(bundle: Bundle, progress: Progress) -> Iterable[Scene]:
-    types = schema.read(bundle.schema)
+    types = encodable(bundle.types)
     kinds = list(questions(types))
     for number, kind in enumerate(kinds, start=1):
         yield Scene(bundle, kind, types)

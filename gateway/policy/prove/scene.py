@@ -13,8 +13,9 @@ from gateway.policy import grants, guard
 from gateway.policy.bundle import Bundle
 from gateway.policy.prove.encoding import Encoder, Judged
 from gateway.policy.prove.logic import FALSE, Term, every, no, some
-from gateway.policy.prove.schema import Question, Schema, Unprovable
+from gateway.policy.prove.schema import Unprovable
 from gateway.policy.prove.symbols import Symbols
+from gateway.policy.schema import Question, Schema
 
 #: What every grant asks of a row. The rest differs, and may be anything: each project and each tier can be granted.
 COVERED = """permit (principal is Connection, action, resource is Memory) when {

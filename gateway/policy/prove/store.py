@@ -11,8 +11,9 @@ from gateway.model.entity import EntityUid
 from gateway.policy.prove import like, symbols
 from gateway.policy.prove.literals import EPOCH
 from gateway.policy.prove.logic import Term, always
-from gateway.policy.prove.schema import Primitive, RecordOf, Reference, SetOf, Type, Unprovable
+from gateway.policy.prove.schema import Unprovable
 from gateway.policy.prove.symbols import NUMBERS, Record, Symbols
+from gateway.policy.schema import Primitive, RecordOf, Reference, SetOf, Type
 from gateway.policy.value import canonical, uid_json
 
 STRING = Primitive("String")

@@ -12,7 +12,8 @@ from cedarpy import pst
 from gateway.model.entity import EntityUid
 from gateway.policy.prove import like
 from gateway.policy.prove.logic import FALSE, Term, every, known, no, same, some
-from gateway.policy.prove.schema import Field, Primitive, RecordOf, Reference, Schema, SetOf, Type, Unprovable
+from gateway.policy.prove.schema import Unprovable
+from gateway.policy.schema import Field, Primitive, RecordOf, Reference, Schema, SetOf, Type
 
 LONGS = (-(2**63), 2**63 - 1)
 #: Whole numbers of the solver: a decimal counts ten-thousandths, times count milliseconds.

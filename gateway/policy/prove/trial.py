@@ -15,9 +15,9 @@ from gateway.policy.engine import PolicyEngine
 from gateway.policy.prove import counterexample
 from gateway.policy.prove.counterexample import Answers, Counterexample
 from gateway.policy.prove.proof import Proof, ways
-from gateway.policy.prove.schema import Question
 from gateway.policy.redecided import Redecided
 from gateway.policy.samples import Samples
+from gateway.policy.schema import Question
 from gateway.policy.shadow import differing
 from gateway.policy.slice import SliceError
 

@@ -241,6 +241,22 @@ def test_an_enumerated_type_holds_its_ids_and_no_other(tmp_path: Path) -> None:
         assert [(answer.allowed, answer.kind) for answer in answers] == [(True, None), (False, DenyKind.INVALID_REQUEST)]
 
 
+def test_a_member_that_is_an_action_cannot_be_sent(tmp_path: Path) -> None:
+    schema = "entity User = { did?: Action }; action see appliesTo { principal: [User], resource: [User] };"
+    policy = 'permit (principal, action, resource) when { principal has did && principal.did == Action::"see" };'
+    stored = [entity("User", "u", did={"__entity": {"type": "Action", "id": "see"}}), entity("User", "v")]
+    store = written(tmp_path / "store", schema, policy, stored)
+    assert store.decide(Asked(Named("User", "u"), "see", Named("User", "v"))).allowed
+    assert not store.decide(Asked(Named("User", "v", {"did": "see"}), "see", Named("User", "v"))).allowed
+
+
+def test_a_schema_that_is_not_read_in_full_is_no_store(tmp_path: Path) -> None:
+    """Its type `N::X` has two meanings, and Cedar gives no text of such a schema."""
+    schema = 'namespace N { entity X; type X = Long; entity L enum ["a"]; action see appliesTo { principal: X, resource: L }; }'
+    with pytest.raises(PolicyError, match="schema: Cedar does not write it"):
+        written(tmp_path / "store", schema, "permit (principal, action, resource);", [])
+
+
 def test_a_type_of_ours_is_nothing_special_in_a_foreign_store(tmp_path: Path) -> None:
     schema = """entity Connection; entity Memory = { tags?: Set<String>, when?: datetime };
     action "memory_rows"; action "read" in ["memory_rows"] appliesTo { principal: [Connection], resource: [Memory] };"""
