@@ -29,6 +29,16 @@ class Asked(NamedTuple):
     action_properties: Properties | None = None
     context: Properties | None = None
 
+    def about(self, sought: Sought, found: str) -> Asked:
+        """The question about one candidate of a search, of which nothing was sent."""
+        match sought:
+            case "subject":
+                return self._replace(subject=Named(self.subject.type, found))
+            case "resource":
+                return self._replace(resource=Named(self.resource.type, found))
+            case "action":
+                return self._replace(action=found)
+
 
 class Sizes:
     """How large questions are, in characters, a number being one; what several of them hold is looked at once."""

@@ -10,19 +10,23 @@ from gateway.model.asked import Asked, Named, Sought, Unusable
 from gateway.model.caller import Caller, PrincipalType
 from gateway.model.decision import DenyKind
 from gateway.model.grant import Grant
-from gateway.model.records import Agent, ApprovalHeader, Org, Peer
+from gateway.model.org_policy import OrgPolicy
+from gateway.model.records import Agent, ApprovalHeader, Credential, Human, Org, Peer, PlatformApp, PlatformConnection
 from gateway.operations.call import Call
 from gateway.operations.fields import is_id
-from gateway.policy.foreign.search import AT_ONCE, Found
+from gateway.policy.foreign.search import AT_ONCE, Found, chunks
 from gateway.policy.foreign.store import INVALID, Ruled
 from gateway.store import approvals, evidence
-from gateway.store.entities import LogEntry, Missing, Target
+from gateway.store.entities import LogEntry, Target
 from gateway.store.rows import Rows
+from gateway.store.state import State
 
 SUBJECTS: tuple[PrincipalType, ...] = ("Human", "Agent", "Platform", "Connection")
 NOT_THEIRS = Ruled(False, DenyKind.NOT_PERMITTED)
 #: Asked within reads. Whether it is a yes tells that the person has paused reading, which an agent is to take for no history.
 NOT_FOR_AGENTS = "peer.see_content"
+#: What the state holds of one organisation, by an id that is nobody else's.
+Row = Human | Agent | Peer | PlatformApp | PlatformConnection | OrgPolicy | Credential
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +59,10 @@ class OwnAnswers:
         """What is found from a place among the candidates on, by some candidates at a time."""
         candidates = self._candidates(sought, asked)
         kept = self._planned(asked) if sought == "resource" else None
-        places = [at for at in range(start, len(candidates)) if kept is None or candidates[at] in kept]
-        for first in range(0, len(places), AT_ONCE):
-            chunk = [(at, candidates[at]) for at in places[first : first + AT_ONCE]]
-            yield Found(tuple((at, found) for at, found in chunk if self._decide(_with(asked, sought, found)).allowed))
+        keeps = kept.__contains__ if kept is not None else None
+        for chunk in chunks(candidates, keeps, range(start, len(candidates)), AT_ONCE):
+            pairs = ((at, candidates[at]) for at in chunk)
+            yield Found(tuple((at, found) for at, found in pairs if self._decide(asked.about(sought, found)).allowed))
 
     def _planned(self, asked: Asked) -> frozenset[str] | None:
         """The peers that a plan keeps of those that are searched for; None where there is no plan."""
@@ -94,31 +98,18 @@ class OwnAnswers:
 
     def _target(self, named: Named) -> Target | None:
         """What is named, in the caller's organisation; another organisation's is as good as none."""
-        state, org_id = self.call.state, self.call.org.id
-        found: Target | None
+        org = self.call.org
+        found: Row | ApprovalHeader | LogEntry | None
         match named.type:
             case "Org":
-                found = self.call.org if named.id == org_id else None
-                return found
-            case "Human":
-                found = state.humans.get(named.id)
-            case "Agent":
-                found = state.agents.get(named.id)
-            case "Peer":
-                found = state.peers.get(named.id)
-            case "Platform":
-                found = state.apps.get(named.id)
-            case "PlatformConnection":
-                found = state.connections.get(named.id)
+                return org if named.id == org.id else None
             case "Connection":
-                found = state.remote_connections.get((org_id, named.id))
-            case "Policy":
-                found = state.org_policies.get(named.id)
-            case "Credential":
-                found = state.credentials.get(named.id)
-            case _:
-                found = self.read.get((named.type, named.id))
-        return found if found is not None and not isinstance(found, Missing) and found.org_id == org_id else None
+                return self.call.state.remote_connections.get((org.id, named.id))
+            case type_ if type_ in TABLES:
+                found = TABLES[type_](self.call.state).get(named.id)
+            case type_:
+                found = self.read.get((type_, named.id))
+        return found if found is not None and found.org_id == org.id else None
 
     def _candidates(self, sought: Sought, asked: Asked) -> list[str]:
         """The ids of a type, or the names of all actions; none when something that the question names is unknown."""
@@ -136,16 +127,10 @@ class OwnAnswers:
                 return [org_id]
             case "Connection":
                 return sorted(id_ for org, id_ in list(state.remote_connections) if org == org_id)
-        tables = {
-            "Human": state.humans,
-            "Agent": state.agents,
-            "Peer": state.peers,
-            "Platform": state.apps,
-            "PlatformConnection": state.connections,
-            "Policy": state.org_policies,
-            "Credential": state.credentials,
-        }
-        return sorted(row.id for row in list(tables.get(type_, {}).values()) if row.org_id == org_id)  # type: ignore[attr-defined]
+            case _ if type_ in TABLES:
+                return sorted(row.id for row in list(TABLES[type_](state).values()) if row.org_id == org_id)
+            case _:
+                return []
 
 
 def _read(rows: Rows, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], ApprovalHeader | LogEntry]:
@@ -158,17 +143,17 @@ def _log_entry(rows: Rows, decision_id: str) -> LogEntry | None:
     return LogEntry(decision_id, org_id) if org_id is not None else None
 
 
+#: What is held in memory of each type, by id. What an `Org` and a `Connection` are is told by the organisation that asks.
+TABLES: Mapping[str, Callable[[State], Mapping[str, Row]]] = {
+    "Human": lambda state: state.humans,
+    "Agent": lambda state: state.agents,
+    "Peer": lambda state: state.peers,
+    "Platform": lambda state: state.apps,
+    "PlatformConnection": lambda state: state.connections,
+    "Policy": lambda state: state.org_policies,
+    "Credential": lambda state: state.credentials,
+}
 READ: Mapping[str, Callable[[Rows, str], ApprovalHeader | LogEntry | None]] = {
     "Approval": approvals.header,
     "Decision": _log_entry,
 }
-
-
-def _with(asked: Asked, sought: Sought, found: str) -> Asked:
-    match sought:
-        case "subject":
-            return asked._replace(subject=Named(asked.subject.type, found))
-        case "resource":
-            return asked._replace(resource=Named(asked.resource.type, found))
-        case "action":
-            return asked._replace(action=found)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,15 +10,15 @@ from typing import Any
 
 from gateway import limits
 from gateway.errors import Invalid, echo
+from gateway.operations import cursor as cursors
 
-MAC_BYTES = 32
-#: Longer than any token of ours.
-TOKEN_CHARACTERS = 256
+#: Of a token, so that it is none of the other cursors.
+PURPOSE = b"authzen page"
 LIFETIME = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedPage:
     """What a request says of its page: how many results, and the token of the page before."""
 
     limit: int | None
@@ -37,14 +34,14 @@ class Start:
     limit: int
 
 
-def read_page(page: object) -> Asked:
+def read_page(page: object) -> RequestedPage:
     """The `page` of a request; an empty token is none, as in the answer of the last page.
 
     Raises:
         Invalid: it, or something in it, is of another kind.
     """
     if page is None:
-        return Asked(None, None, None)
+        return RequestedPage(None, None, None)
     if not isinstance(page, dict):
         raise Invalid(f"`page` must be an object, got {echo(page)}", field="page")
     limit, token, properties = page.get("limit"), page.get("token"), page.get("properties")
@@ -54,42 +51,32 @@ def read_page(page: object) -> Asked:
         raise Invalid(f"`page.token` must be a string, got {echo(token)}", field="page.token")
     if properties is not None and not isinstance(properties, dict):
         raise Invalid(f"`page.properties` must be an object, got {echo(properties)}", field="page.properties")
-    return Asked(limit, token or None, properties)
+    return RequestedPage(limit, token or None, properties)
 
 
-def seal(key: bytes, bound: bytes, start: Start, now: datetime) -> str:
+def token_of(key: bytes, bound: bytes, start: Start, now: datetime) -> str:
     """The token of a place, good until `LIFETIME` from now."""
     payload = json.dumps([start.place, start.limit, int((now + LIFETIME).timestamp())]).encode()
-    return base64.urlsafe_b64encode(_mac(key, bound, payload) + payload).decode()
+    return cursors.seal(key, PURPOSE + bound, payload)
 
 
-def start_of(key: bytes, bound: bytes, page: Asked, now: datetime) -> Start:
+def start_of(key: bytes, bound: bytes, page: RequestedPage, now: datetime) -> Start:
     """Where the page begins that a request asks for.
 
     Raises:
-        Invalid: its token was not made by `seal` for this search, has ended, or goes with another limit.
+        Invalid: its token was not made by `token_of` for this search, has ended, or goes with another limit.
     """
+    limit = limits.SEARCH_PAGE if page.limit is None else min(page.limit, limits.SEARCH_PAGE)
     if page.token is None:
-        return Start(0, limits.SEARCH_PAGE if page.limit is None else min(page.limit, limits.SEARCH_PAGE))
-    place, limit, end = _unsealed(key, bound, page.token)
-    if now >= datetime.fromtimestamp(end, UTC) or (page.limit is not None and min(page.limit, limits.SEARCH_PAGE) != limit):
-        raise _refused()
-    return Start(place, limit)
-
-
-def _unsealed(key: bytes, bound: bytes, token: str) -> tuple[int, int, int]:
-    try:
-        fits = len(token) <= TOKEN_CHARACTERS and token.isascii()
-        raw = base64.b64decode(token, altchars=b"-_", validate=True) if fits else b""
-    except binascii.Error:
-        raw = b""
-    mac, payload = raw[:MAC_BYTES], raw[MAC_BYTES:]
-    # The encoding has spare bits: only the one text that `seal` wrote is good.
-    written = base64.urlsafe_b64encode(raw).decode() == token
-    if not (hmac.compare_digest(mac, _mac(key, bound, payload)) and written):
+        return Start(0, limit)
+    payload = cursors.unseal(key, PURPOSE + bound, page.token)
+    if payload is None:
         raise _refused()
     read: Any = json.loads(payload)
-    return read[0], read[1], read[2]
+    start, end = Start(read[0], read[1]), datetime.fromtimestamp(read[2], UTC)
+    if now >= end or (page.limit is not None and limit != start.limit):
+        raise _refused()
+    return start
 
 
 def _refused() -> Invalid:
@@ -98,7 +85,3 @@ def _refused() -> Invalid:
         " caller, while the policies are the same",
         field="page.token",
     )
-
-
-def _mac(key: bytes, bound: bytes, payload: bytes) -> bytes:
-    return hmac.digest(key, b"authzen page" + bound + payload, "sha256")

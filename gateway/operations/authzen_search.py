@@ -40,7 +40,7 @@ async def search(call: Call, sought: Sought) -> Reply:
     record(call, grant, answers, "search", digested, sought=sought, count=len(found))
     token = ""
     if following is not None:
-        token = pages.seal(call.services.cursor_key, bound, Start(following, start.limit), call.now)
+        token = pages.token_of(call.services.cursor_key, bound, Start(following, start.limit), call.now)
     shape = _shapes(asked)[sought]
     return Reply({"page": {"next_token": token, "count": len(found)}, "results": [shape(each) for each in found]})
 
@@ -57,7 +57,7 @@ async def _page(answers: Answers, sought: Sought, asked: Asked, start: Start) ->
     return found, None
 
 
-def _bound(call: Call, answers: Answers, sought: Sought, page: pages.Asked) -> bytes:
+def _bound(call: Call, answers: Answers, sought: Sought, page: pages.RequestedPage) -> bytes:
     """What a token is good for: who asks, what, of which store by which policies."""
     members = {name: value for name, value in call.body.members.items() if name in MEMBERS[sought]}
     parts = [str(call.session.caller.uid), call.org.id, answers.version, sought, members, page.properties]

@@ -29,28 +29,38 @@ def binding(*parts: object) -> bytes:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
 
 
-def seal(key: bytes, bound: bytes, position: Position) -> str:
-    """The cursor of a position."""
-    shown = position if isinstance(position, int) else [position[0].astimezone(UTC).isoformat(), position[1]]
-    payload = json.dumps(shown).encode()
+def seal(key: bytes, bound: bytes, payload: bytes) -> str:
+    """A text that holds a payload, which whoever has it may read but not change."""
     return base64.urlsafe_b64encode(_mac(key, bound, payload) + payload).decode()
 
 
-def unseal(key: bytes, bound: bytes, cursor: str) -> Position:
-    """The position of a cursor.
-
-    Raises:
-        Invalid: it was not made by `seal` with this key for this binding.
-    """
+def unseal(key: bytes, bound: bytes, sealed: str) -> bytes | None:
+    """The payload of a text; None when it was not made by `seal` with this key for this binding."""
     try:
-        fits = len(cursor) <= limits.CURSOR_CHARACTERS and cursor.isascii()
-        raw = base64.b64decode(cursor, altchars=b"-_", validate=True) if fits else b""
+        fits = len(sealed) <= limits.CURSOR_CHARACTERS and sealed.isascii()
+        raw = base64.b64decode(sealed, altchars=b"-_", validate=True) if fits else b""
     except binascii.Error:
         raw = b""
     mac, payload = raw[:MAC_BYTES], raw[MAC_BYTES:]
     # The encoding has spare bits: only the one text that `seal` wrote is good.
-    written = base64.urlsafe_b64encode(raw).decode() == cursor
-    if not (hmac.compare_digest(mac, _mac(key, bound, payload)) and written):
+    written = base64.urlsafe_b64encode(raw).decode() == sealed
+    return payload if hmac.compare_digest(mac, _mac(key, bound, payload)) and written else None
+
+
+def cursor_of(key: bytes, bound: bytes, position: Position) -> str:
+    """The cursor of a position."""
+    shown = position if isinstance(position, int) else [position[0].astimezone(UTC).isoformat(), position[1]]
+    return seal(key, bound, json.dumps(shown).encode())
+
+
+def position_of(key: bytes, bound: bytes, cursor: str) -> Position:
+    """The position of a cursor.
+
+    Raises:
+        Invalid: it was not made by `cursor_of` with this key for this binding.
+    """
+    payload = unseal(key, bound, cursor)
+    if payload is None:
         raise Invalid(
             "`cursor` must be the one that the page before gave, with the same arguments, by the same caller, while nothing"
             " that the caller may see has changed",

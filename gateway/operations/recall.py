@@ -80,7 +80,7 @@ async def recall(call: Call, grant: Grant[MemoryScope], asked: Recall, *, previe
     """
     caps = _limits(call, grant, asked.narrow, preview=preview)
     bound = _bound(call, grant, asked)
-    start = cursors.unseal(call.services.cursor_key, bound, asked.cursor) if asked.cursor is not None else None
+    start = cursors.position_of(call.services.cursor_key, bound, asked.cursor) if asked.cursor is not None else None
     limit = _least(asked.limit, caps.max_results)
     page = await _fetch(call, grant, asked, await _vector(call, asked), limit + 1, start)
     head = page.found[:limit]
@@ -91,7 +91,7 @@ async def recall(call: Call, grant: Grant[MemoryScope], asked: Recall, *, previe
     if taken < len(page.found):
         last = head[taken - 1].row
         position = (start if isinstance(start, int) else 0) + taken if asked.query is not None else (last.created_at, last.id)
-        sealed = cursors.seal(call.services.cursor_key, bound, position)
+        sealed = cursors.cursor_of(call.services.cursor_key, bound, position)
     return Answer(tuple(items), page.total, sealed, page.incomplete)
 
 

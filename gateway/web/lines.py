@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import NamedTuple
 
 from gateway import limits
 from gateway.config import Settings
@@ -27,8 +28,17 @@ CLOSE_SECONDS = 1.0
 MOST_DECISIONS = 20
 
 Write = Callable[[bytes], object]
-Form = Callable[[Exchange, int, float], str]
+RequestLine = Callable[[Exchange, int, float], str]
+#: A line of a record's level, of who logs, and of what it says.
+RecordLine = Callable[[str, str, str], str]
 Told = Callable[[Exchange, int, float], None]
+
+
+class Form(NamedTuple):
+    """How lines are written."""
+
+    request: RequestLine
+    record: RecordLine
 
 
 @contextmanager
@@ -36,11 +46,15 @@ def reporting(settings: Settings, traffic: Traffic) -> Iterator[Told | None]:
     """Write lines to the standard error while the block runs; yields what takes a request, or None where none is wanted."""
     form = FORMS["text" if settings.log == "text" or (settings.log is None and sys.stderr.isatty()) else "json"]
     lines = Lines(to_descriptor(sys.stderr.fileno()))
-    handler, root = Handler(lines, form), logging.getLogger()
+    handler, root = Handler(lines, form.record), logging.getLogger()
     traffic.lines_dropped = lambda: lines.dropped
     root.addHandler(handler)
     try:
-        yield None if settings.log == "off" else lambda exchange, status, seconds: lines.put(form(exchange, status, seconds))
+        yield (
+            None
+            if settings.log == "off"
+            else lambda exchange, status, seconds: lines.put(form.request(exchange, status, seconds))
+        )
     finally:
         root.removeHandler(handler)
         lines.close()
@@ -112,28 +126,35 @@ def as_text(exchange: Exchange, status: int, seconds: float) -> str:
     return f"{now()} info {status} {exchange.operation} {seconds * 1e3:.1f} ms request={exchange.request_id}{decided}"
 
 
-FORMS: dict[str, Form] = {"json": as_json, "text": as_text}
+def record_as_json(level: str, logger: str, said: str) -> str:
+    """A record as JSON."""
+    return json.dumps({"time": now(), "level": level, "logger": logger, "message": said}, separators=(",", ":"))
+
+
+def record_as_text(level: str, logger: str, said: str) -> str:
+    """A record for people to read."""
+    return f"{now()} {level} {logger}: {said}"
+
+
+FORMS: dict[str, Form] = {"json": Form(as_json, record_as_json), "text": Form(as_text, record_as_text)}
 
 
 class Handler(logging.Handler):
     """What the process and its libraries report, as lines. Of an error its kind and where, never its message, which may hold
     content."""
 
-    def __init__(self, lines: Lines, form: Form) -> None:
+    def __init__(self, lines: Lines, line: RecordLine) -> None:
         super().__init__(logging.WARNING)
         self._lines = lines
-        self._form = form
+        self._line = line
 
     def emit(self, record: logging.LogRecord) -> None:
         """Put one record into the lines."""
-        said, level = record.getMessage(), record.levelname.lower()
+        said = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
             kind, _, trace = record.exc_info
             said = f"{said} {kind.__name__ if kind else ''}\n{''.join(traceback.format_tb(trace))}"
-        if self._form is as_json:
-            self._lines.put(json.dumps({"time": now(), "level": level, "logger": record.name, "message": said}))
-        else:
-            self._lines.put(f"{now()} {level} {record.name}: {said}")
+        self._lines.put(self._line(record.levelname.lower(), record.name, said))
 
 
 def now() -> str:

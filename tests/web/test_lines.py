@@ -18,7 +18,7 @@ from gateway.config import Settings
 from gateway.operations.traffic import Traffic
 from gateway.web.app import Application
 from gateway.web.exchange import Exchange
-from gateway.web.lines import FORMS, Handler, Lines, as_json, reporting, to_descriptor
+from gateway.web.lines import FORMS, Handler, Lines, record_as_json, reporting, to_descriptor
 from tests.builders import Gateway, done
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -27,7 +27,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 def told_by(gateway: Gateway, form: str) -> list[str]:
     app, kept = gateway.http.app, []
     assert isinstance(app, Application)
-    app.told = lambda exchange, status, seconds: kept.append(FORMS[form](exchange, status, seconds))
+    app.told = lambda exchange, status, seconds: kept.append(FORMS[form].request(exchange, status, seconds))
     return kept
 
 
@@ -114,7 +114,7 @@ def test_what_went_wrong_is_a_line_without_what_the_exception_says() -> None:
     kept: list[bytes] = []
     lines = Lines(kept.append)
     logger = logging.Logger("another.package")
-    logger.addHandler(Handler(lines, as_json))
+    logger.addHandler(Handler(lines, record_as_json))
     try:
         raise ValueError("what a person wrote")
     except ValueError:
@@ -129,7 +129,7 @@ def test_what_went_wrong_is_a_line_without_what_the_exception_says() -> None:
     assert "person wrote" not in line.replace('raise ValueError(\\"what a person wrote\\")', "")
 
 
-@pytest.mark.parametrize(("log", "begins"), [("json", '{"time":'), ("text", "20"), (None, '{"time":')])
+@pytest.mark.parametrize(("log", "begins"), [("json", '{"time":"20'), ("text", "20"), (None, '{"time":"20')])
 def test_the_setting_chooses_the_form(
     log: Literal["json", "text"] | None, begins: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from gateway import spans
 from gateway.web.app import Application
 from gateway.web.exchange import Exchange
-from gateway.web.lines import Handler, Lines, as_json, as_text
+from gateway.web.lines import Handler, Lines, as_json, as_text, record_as_json
 from gateway.web.traces import maker
 
 
@@ -24,7 +24,7 @@ class Told:
         assert isinstance(app, Application)
         self._app, self._exporter, self._written = app, InMemorySpanExporter(), list[bytes]()
         self._lines = Lines(self._written.append)
-        self._handler = Handler(self._lines, as_json)
+        self._handler = Handler(self._lines, record_as_json)
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self._exporter))
         spans.install(maker(provider))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, assert_never
 
 from gateway.model.condition import (
     And,
@@ -22,6 +23,7 @@ from gateway.model.condition import (
     Not,
     OneOf,
     Or,
+    Order,
     Same,
 )
 from gateway.policy.columns import ITSELF
@@ -29,6 +31,9 @@ from gateway.policy.foreign.entities import Stored
 
 Row = Mapping[str, Any]
 Test = Callable[[Row], bool]
+#: Conditions on the value of one attribute.
+OfValue = Equals | OneOf | Compare | Like | HoldsAny | HoldsAll | HeldBy | Empty
+ORDERS: Mapping[Order, Callable[[Any, Any], bool]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def row_of(stored: Stored) -> Row:
@@ -52,27 +57,22 @@ def test_of(condition: Condition) -> Test:
             return lambda row: not test(row)
         case Same(attribute=name, other=other):
             return lambda row: name in row and other in row and bool(row[name] == row[other])
+        case Has(attribute=name):
+            return lambda row: name in row
         case _:
             name, holds = condition.attribute, _of_value(condition)
             return lambda row: name in row and holds(row[name])
 
 
-def _of_value(condition: Condition) -> Callable[[Any], bool]:
+def _of_value(condition: OfValue) -> Callable[[Any], bool]:
     match condition:
-        case Has():
-            return lambda value: True
         case Equals(value=wanted):
             return lambda value: bool(value == wanted)
         case OneOf(values=values):
             return frozenset(values).__contains__
-        case Compare(order="<", value=bound):
-            return lambda value: bool(value < bound)
-        case Compare(order="<=", value=bound):
-            return lambda value: bool(value <= bound)
-        case Compare(order=">", value=bound):
-            return lambda value: bool(value > bound)
-        case Compare(value=bound):
-            return lambda value: bool(value >= bound)
+        case Compare(order=order, value=bound):
+            compare = ORDERS[order]
+            return lambda value: compare(value, bound)
         case Like(pieces=pieces):
             like = re.compile(".*".join(map(re.escape, pieces)), re.DOTALL)
             return lambda value: like.fullmatch(value) is not None
@@ -84,7 +84,8 @@ def _of_value(condition: Condition) -> Callable[[Any], bool]:
             return lambda value: bool(frozenset(values) >= value)
         case Empty():
             return lambda value: not value
-    raise TypeError(f"{type(condition).__name__} is no condition on one attribute")
+        case _:
+            assert_never(condition)
 
 
 def _plain(value: object) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gateway.model.asked import A_TURN_CHARACTERS, Asked, Named, Sizes, Sought, Unusable
+from gateway.model.asked import A_TURN_CHARACTERS, Asked, Sizes, Sought, Unusable
 from gateway.model.decision import DenyKind, Reason
 from gateway.model.entity import EntityUid
 from gateway.policy import columns as c
@@ -44,8 +44,8 @@ def search(store: ForeignStore, sought: Sought, asked: Asked, start: int = 0) ->
     candidates = _candidates(store, sought, asked)
     plan = _planned(store, asked, candidates) if sought == "resource" else None
     at_once = max(1, min(AT_ONCE, A_TURN_CHARACTERS // max(1, Sizes().of(asked))))
-    for chunk in _chunks(candidates, plan, range(start, len(candidates)), at_once):
-        ruled = store.decide_all([_with(asked, sought, candidates[at]) for at in chunk])
+    for chunk in chunks(candidates, plan, range(start, len(candidates)), at_once):
+        ruled = store.decide_all([asked.about(sought, candidates[at]) for at in chunk])
         for one in ruled:
             # Of the context, each action has a type of its own.
             if isinstance(one, Unusable) and not (sought == "action" and one.place.startswith("context")):
@@ -54,8 +54,8 @@ def search(store: ForeignStore, sought: Sought, asked: Asked, start: int = 0) ->
         yield Found(tuple((at, candidates[at]) for at, one in pairs if isinstance(one, Ruled) and one.allowed))
 
 
-def _chunks(candidates: Sequence[str], plan: Keeps | None, places: range, at_once: int) -> Iterator[list[int]]:
-    """The places that the plan keeps, so many at a time; none where it keeps none of many, so that others get their turn."""
+def chunks(candidates: Sequence[str], plan: Keeps | None, places: range, at_once: int) -> Iterator[list[int]]:
+    """Yields the places a plan keeps, so many at a time; none where it keeps none of many, so that others get their turn."""
     for first in range(0, len(places), at_once * LOOKED_AT):
         looked_at = places[first : first + at_once * LOOKED_AT]
         kept = [at for at in looked_at if plan is None or plan(candidates[at])]
@@ -75,21 +75,11 @@ def _candidates(store: ForeignStore, sought: Sought, asked: Asked) -> Sequence[s
     return store.entities.ids.get(store.type_of(asked.subject if sought == "subject" else asked.resource), ())
 
 
-def _with(asked: Asked, sought: Sought, found: str) -> Asked:
-    match sought:
-        case "subject":
-            return asked._replace(subject=Named(asked.subject.type, found))
-        case "resource":
-            return asked._replace(resource=Named(asked.resource.type, found))
-        case "action":
-            return asked._replace(action=found)
-
-
 def _planned(store: ForeignStore, asked: Asked, candidates: Sequence[str]) -> Keeps | None:
     """What a plan says of a candidate; None where there is no plan, because something in it has no translation."""
     if not candidates:
         return None
-    prepared = store.prepare(_with(asked, "resource", candidates[0]))
+    prepared = store.prepare(asked.about("resource", candidates[0]))
     if isinstance(prepared, Ruled) or prepared.laid is not AS_STORED:
         return None
     (action, _, type_), bundle = prepared.shape.kind, store.bundle
