@@ -20,7 +20,7 @@ from gateway.policy.context import Context
 from gateway.policy.panic import unless_it_panics
 from gateway.policy.plan import Plan
 from gateway.policy.reading import Path as Read
-from gateway.policy.reading import read_part
+from gateway.policy.reading import emptied, read_part
 from gateway.policy.sets import PolicySets
 from gateway.policy.slice import Slice
 from gateway.policy.source import failed
@@ -30,6 +30,7 @@ from gateway.recent import Recent
 #: Kinds of request that are known to satisfy the schema: an action, two types and a context, which is new each minute.
 KNOWN_VALID = 4_096
 NOTHING: frozenset[Read] = frozenset()
+NO_POLICIES, NO_ENTITIES = cedarpy.PolicySet.from_str(""), cedarpy.Entities.from_json_str("[]")
 #: Plans that are kept: one a principal, action and minute.
 PLANS = 4_096
 INVALID = Verdict(allowed=False, deny_kind=DenyKind.INVALID_REQUEST, policies=(), reasons=(), errors=())
@@ -194,7 +195,19 @@ class PolicyEngine:
         if self._remembers_valid:
             if len(self._valid) > KNOWN_VALID:
                 self._valid.clear()
-            self._valid.update(map(_kind, requests))
+            self._valid.update(_kind(request) for request in requests if self._says_its_types(request))
+
+    def _says_its_types(self, request: dict[str, Any]) -> bool:
+        """Whether the context of a valid request reads the same without the schema.
+
+        Where that has a decimal or a time, Cedar takes a plain text for one. An empty text is none of these, so with its
+        texts emptied such a context is not valid.
+        """
+        bare = {**request, "context": emptied(request["context"])}
+        if bare == request:
+            return True
+        answers = unless_it_panics(lambda: cedarpy.is_authorized_batch([bare], NO_POLICIES, NO_ENTITIES, self.bundle.schema))
+        return answers is not None and answers[0].decision is not cedarpy.Decision.NoDecision
 
     def _verdict(self, answer: cedarpy.AuthzResult) -> Verdict:
         decision, diagnostics = answer.decision, answer.diagnostics

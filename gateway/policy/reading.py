@@ -32,6 +32,12 @@ def read_part(context: str, paths: frozenset[Path]) -> str:
     return canonical(_part(json.loads(context), paths)) if paths else "{}"
 
 
+@lru_cache(maxsize=KEPT)
+def emptied(context: str) -> str:
+    """Returns a context in canonical JSON with every text in it empty, but for those of entities and extension values."""
+    return canonical(_emptied(json.loads(context)))
+
+
 def mentions(tree: object, variable: pst.VarName) -> bool:
     """Whether a policy or an expression mentions a variable of the request."""
     return any(isinstance(node, pst.Var) and node.name == variable for node in nodes(tree))
@@ -115,6 +121,18 @@ def _part(value: Any, paths: frozenset[Path]) -> Any:
         for name, member in value.items()
         if name in named
     }
+
+
+def _emptied(value: Any) -> Any:
+    match value:
+        case str():
+            return ""
+        case list():
+            return [_emptied(item) for item in value]
+        case dict() if value.keys().isdisjoint(WHOLE):
+            return {name: _emptied(member) for name, member in value.items()}
+        case _:
+            return value
 
 
 def nodes(root: object) -> Iterator[object]:

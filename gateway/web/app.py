@@ -26,7 +26,7 @@ from gateway.web.answer import Answer, answer, send_answer
 from gateway.web.endpoint import respond
 from gateway.web.exchange import Exchange
 from gateway.web.problems import Broken, WrongMethod, problem
-from gateway.web.protocol import QUEUED
+from gateway.web.protocol import QUEUED, has_body
 from gateway.web.request import Gone
 from gateway.web.routing import Route, Router, raw_path
 
@@ -95,7 +95,7 @@ class Application:
         finally:
             traffic.under_way -= 1
         echoed = _echoed(scope, exchange.request_id)
-        await send_answer(send, made, echoed, close=not reading.done and _has_body(scope))
+        await send_answer(send, made, echoed, close=not reading.done and has_body(scope["headers"]))
         seconds = perf_counter() - exchange.queued
         traffic.count(exchange.operation, made.status, seconds)
         if self.told is not None:
@@ -191,11 +191,6 @@ class _Reading:
         message = await self._receive()
         self.done = not message.get("more_body", False)
         return message
-
-
-def _has_body(scope: Scope) -> bool:
-    """Whether a body comes behind the head. Unread, it would hold the connection for as long as the client likes."""
-    return any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in scope["headers"])
 
 
 def _request_id(scope: Scope) -> str:

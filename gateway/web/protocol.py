@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Any, cast
 
@@ -30,6 +31,11 @@ CROWDED = (
 
 class HeadTooLarge(Exception):
     """Raised through the parser, which then takes nothing more and answers 400."""
+
+
+class BodyUnread(Exception):
+    """Raised in the same way, for a request that asks to go on in another protocol: the parser would pass its body over, and
+    take what comes of it later for the next request."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -72,6 +78,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """End the head, and have its answer linger."""
+        if self.parser.should_upgrade() and has_body(self.headers):
+            raise BodyUnread
         self._head_since = None
         self._moved = True
         before = self.cycle
@@ -152,3 +160,8 @@ class _Ending:
             self._protocol.linger()
         else:
             self._protocol.transport.close()
+
+
+def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a body comes behind a head. Unread, it would hold the connection for as long as the client likes."""
+    return any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in headers)

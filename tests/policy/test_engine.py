@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import cedarpy
 import pytest
 
 from gateway.model.decision import DenyKind, Reason, Verdict
-from gateway.model.entity import EntityUid
+from gateway.model.entity import Entity, EntityUid, Value
 from gateway.policy.engine import PolicyEngine, one_reason
 from gateway.policy.slice import Slice
 from tests.policy import builders as b
@@ -113,3 +115,17 @@ def test_a_panic_of_the_engine_denies_and_anything_else_is_raised(monkeypatch: p
     fails(KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         engine.decide(b.a_query(), slice)
+
+
+PRICED = """entity User; entity Doc;
+action "read" appliesTo { principal: User, resource: Doc, context: { offer: { price: decimal, note: String } } };"""
+
+
+@pytest.mark.parametrize("price", ["1.5", Decimal("1.5")], ids=["a text", "a decimal"])
+def test_a_text_that_the_schema_makes_a_decimal_is_one_however_often_it_is_asked_with(price: Value) -> None:
+    half = '@id("half") forbid (principal, action, resource) when { context.offer.price == decimal("1.5") };'
+    engine = b.an_engine('@id("all") permit (principal, action, resource);', half, schema=PRICED)
+    slice = engine.slice(Entity(b.ANN), Entity(b.DOC))
+    query = b.a_query(offer={"price": price, "note": "as agreed"})
+    assert [engine.decide(query, slice).policies for _ in range(3)] == [("half",)] * 3
+    assert [verdict.deny_kind for verdict in engine.decide_all([query] * 2, slice)] == [DenyKind.FORBIDDEN] * 2

@@ -69,6 +69,27 @@ def test_the_head_of_an_answer_goes_out_with_its_body() -> None:
     asyncio.run(with_connection(talk))
 
 
+@pytest.mark.parametrize("body", ["Content-Length: 28", "Transfer-Encoding: chunked"], ids=["of a length", "in chunks"])
+def test_a_body_behind_a_wish_for_another_protocol_is_no_request_of_its_own(body: str) -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        wish = f"Connection: Upgrade\r\nUpgrade: h2c\r\n{body}\r\nHost".encode()
+        writer.write(REQUEST.replace(b"GET", b"POST").replace(b"Host", wish))
+        writer.write(REQUEST)
+        answers = await reader.read()
+        assert (answers.count(b"HTTP/1.1 "), answers[:13]) == (1, b"HTTP/1.1 400 ")
+
+    asyncio.run(with_connection(talk))
+
+
+def test_a_wish_for_another_protocol_without_a_body_is_passed_over() -> None:
+    async def talk(loop: Any, connection: Any, reader: Any, writer: Any) -> None:
+        for length in (b"", b"Content-Length: 0\r\n"):
+            writer.write(REQUEST.replace(b"Host", b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + length + b"Host"))
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+
+    asyncio.run(with_connection(talk))
+
+
 async def breaking(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
 
