@@ -36,7 +36,7 @@ from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.foreign.served import Served
 from gateway.policy.slice import SliceError
 from gateway.store import installation
-from gateway.store.db import Database
+from gateway.store.db import Database, refuse_unfit
 from gateway.store.faults import StoreRefused
 from gateway.store.files import Files, sync
 from gateway.store.loading import load_state, loaded
@@ -94,10 +94,11 @@ def refuse_unfinished(data: Path) -> None:
     """Make sure that a data directory was made to its end.
 
     Raises:
-        StoreRefused: it has no organisation, and so nobody who could use it.
+        StoreRefused: there is nothing, or it has no organisation, and so nobody who could use it.
     """
     if (data / UNFINISHED).exists():
         raise StoreRefused(f"`{data}` has no organisation yet: finish it with `peergate init --data {data}`")
+    refuse_unfit(data)
 
 
 def _discard(data: Path) -> None:

@@ -15,7 +15,7 @@ import httpx
 
 from gateway import wiring
 from gateway.cli.exits import DONE, REFUSED, CommandError
-from gateway.cli.opening import find_settings, opened
+from gateway.cli.opening import find_settings, opened, refusals
 from gateway.cli.output import bold, print_fields
 from gateway.cli.sample import ORG, OTHER_ORG, REFUND, Person, Sample, make_sample
 from gateway.cli.surfaces import whole_app
@@ -23,7 +23,7 @@ from gateway.operations.call import Services
 from gateway.operations.sweeps import sweeps
 from gateway.store.files import Files
 from gateway.web.app import create_app
-from gateway.web.server import serve
+from gateway.web.server import listen, serve
 
 PEOPLE = ("owner", "admin", "security", "auditor", "member")
 OWNERS = ((ORG, "owner@sample.example"), (OTHER_ORG, "owner@other.example"))
@@ -46,6 +46,8 @@ def _run(given: argparse.Namespace) -> int:
         settings = find_settings({"data": data, "port": given.port})
         if Files(settings.data).database.exists() and not (settings.data / wiring.UNFINISHED).exists():
             raise CommandError(f"{data} is there already: serve it with peergate serve --data {data}", REFUSED)
+        with refusals():  # before anything is made: the credentials are said once it is served, and never again
+            listen(settings.host, settings.port).close()
         with opened(settings, create=True) as services:
             owner, other = (wiring.set_up_org(services, name=name, email=email) for name, email in OWNERS)
             sample = asyncio.run(fill(services, owner, other))

@@ -64,7 +64,7 @@ class Database:
     def refuse_existing(data: Path) -> None:
         """Make sure that `create` will not find a database; raise StoreRefused when there is one."""
         if Files(data).database.exists():
-            raise StoreRefused(f"there is a database in `{data}` already")
+            raise StoreRefused(f"there is a database in `{data}` already: serve it with `peergate serve --data {data}`")
 
     @classmethod
     def open(cls, data: Path, **options: Unpack[Options]) -> Self:
@@ -74,7 +74,7 @@ class Database:
             StoreRefused: there is none, other users can reach it, another process holds it, it is newer than the code, it
                 cannot be read, or its log is not the one that the mark beside it knows.
         """
-        _refuse_unfit(data)
+        refuse_unfit(data)
         return cls(data, **options)
 
     def __init__(self, data: Path, **options: Unpack[Options]) -> None:
@@ -227,7 +227,7 @@ def inspect(data: Path) -> tuple[int, int, int]:
     Returns its schema, the newest one this program knows, and how many organisations are in it; raises `StoreRefused` where
     `Database.open` would.
     """
-    _refuse_unfit(data)
+    refuse_unfit(data)
     files, known = Files(data.resolve()), load(MIGRATIONS)
     try:
         with connect(files, read_only=True) as connection:
@@ -249,7 +249,8 @@ def _marked(files: Files) -> Head | None:
         mark.close()
 
 
-def _refuse_unfit(data: Path) -> None:
+def refuse_unfit(data: Path) -> None:
+    """Raise `StoreRefused` where there is no database, or where others of the machine can reach it."""
     if not Files(data).database.exists():
         raise StoreRefused(f"there is no database in `{data}`: make one with `peergate init --data {data}`")
     if data.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):

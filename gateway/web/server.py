@@ -8,6 +8,7 @@ import errno
 import gc
 import importlib.util
 import logging
+import os
 import signal
 import socket
 import sys
@@ -134,7 +135,10 @@ def listen(host: str, port: int) -> socket.socket:
         listening = socket.create_server((host, port), family=family, backlog=limits.BACKLOG)
     except OSError as wrong:
         hint = "; --port 0 picks a free one" if wrong.errno == errno.EADDRINUSE else ""
-        raise ServeError(f"cannot listen on {host} port {port}: {wrong.strerror}{hint}") from wrong
+        # Python puts the address into its own words on a failed bind; the system has none for a name that is not found.
+        unnamed = isinstance(wrong, socket.gaierror)
+        why = os.strerror(wrong.errno) if wrong.errno is not None and not unnamed else wrong.strerror
+        raise ServeError(f"cannot listen on {host} port {port}: {why}{hint}") from wrong
     # What is taken from it has that too: without it the body of an answer waits 40 ms for word of its head.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening

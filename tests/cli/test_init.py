@@ -53,7 +53,8 @@ def test_a_second_time_is_refused_and_overwrites_nothing(command: Command, insta
     before = contents(installed.data)
     again = command("init", "--data", installed.data)
     assert (again.code, again.out) == (4, "")
-    assert again.err == f"peergate: there is a database in `{installed.data}` already\n"
+    served = f"serve it with `peergate serve --data {installed.data}`"
+    assert again.err == f"peergate: there is a database in `{installed.data}` already: {served}\n"
     assert contents(installed.data) == before
 
 

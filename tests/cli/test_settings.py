@@ -55,6 +55,15 @@ def test_a_setting_that_cannot_be_used_is_bad_usage(command: Command, installed:
     assert said in refused.err
 
 
+@pytest.mark.parametrize("words", ["serve", "audit verify", "erase", "derive"])
+def test_a_directory_that_is_not_there_is_said_with_how_it_is_made(command: Command, tmp_path: Path, words: str) -> None:
+    data = tmp_path / "none"
+    refused = command(*words.split(), "--data", data)
+    sentence = f"peergate: there is no database in `{data}`: make one with `peergate init --data {data}`\n"
+    assert (refused.code, refused.err) == (4, sentence)
+    assert not data.exists()
+
+
 def test_every_setting_is_a_flag_of_serve_but_a_secret_which_every_user_of_the_machine_would_see() -> None:
     given = vars(build_parser().parse_args(["serve", "--reload", "watch", "--public-url", "https://a.example"]))
     flags = {field.name for field in fields(Settings)} - {"metrics_token"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 
+from gateway.web.server import listen
 from tests.real.process import Server, run
 from tests.real.world import done
 
@@ -84,6 +85,13 @@ def test_a_demo_that_is_kept_is_served_again(tmp_path: Path) -> None:
     with Server.serve(data) as server:
         assert done(httpx.get(f"{server.url}/v1/auth/me", headers=bearer(owner["api_key"])), 200)["email"] == owner["email"]
         assert server.stop() == 0
+
+
+def test_a_port_that_is_taken_leaves_no_data_whose_credentials_nobody_was_told(tmp_path: Path) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        refused = run("demo", "--data", tmp_path / "demo", "--port", str(taken.getsockname()[1]))
+    assert (refused.returncode, "cannot listen on" in refused.stderr) == (1, True)
+    assert not (tmp_path / "demo").exists()
 
 
 def bearer(key: str) -> dict[str, str]:
