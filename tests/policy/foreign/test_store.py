@@ -130,12 +130,12 @@ def test_so_is_one_in_a_set(app: ForeignStore, doc: dict[str, object], place: st
 
 
 def test_an_object_without_what_it_requires_is_a_no(app: ForeignStore) -> None:
-    assert app.decide(touch({"home": {"zip": 1}})).kind is DenyKind.INVALID_REQUEST
+    assert app.decide(touch({"home": {"zip": 1}})).deny_kind is DenyKind.INVALID_REQUEST
 
 
 def test_a_context_without_what_it_requires_is_a_no(app: ForeignStore) -> None:
     looked = Asked(Named("user", "ann"), "look at", Named("a doc", "doc"), None, {"zip": 7})
-    assert app.decide(looked).kind is DenyKind.INVALID_REQUEST
+    assert app.decide(looked).deny_kind is DenyKind.INVALID_REQUEST
     assert app.decide(Asked(looked.subject, "look at", looked.resource, None, {"zip": 7, "street": "s"})).policies == ("zip",)
 
 
@@ -182,7 +182,7 @@ def test_what_is_sent_of_one_request_is_gone_in_the_next(blocked: ForeignStore) 
 
 
 def test_an_entity_that_cannot_be_made_of_what_was_sent_is_a_no(blocked: ForeignStore) -> None:
-    made = [blocked.decide(see(Named("Strict", "new", sent))).kind for sent in (None, {}, {"unheard": 1}, {"level": 1})]
+    made = [blocked.decide(see(Named("Strict", "new", sent))).deny_kind for sent in (None, {}, {"unheard": 1}, {"level": 1})]
     assert made == [DenyKind.INVALID_REQUEST] * 3 + [None]
 
 
@@ -229,7 +229,7 @@ def test_a_policy_that_errs_makes_the_answer_no(tmp_path: Path) -> None:
     store = written(
         tmp_path / "store", schema, policy, [entity("User", "u", n=2**63 - 1), entity("User", "v", n=1), entity("Doc", "d")]
     )
-    assert store.decide(Asked(Named("User", "u"), "see", Named("Doc", "d"))).kind is DenyKind.EVALUATION_ERROR
+    assert store.decide(Asked(Named("User", "u"), "see", Named("Doc", "d"))).deny_kind is DenyKind.EVALUATION_ERROR
     assert store.decide(Asked(Named("User", "v"), "see", Named("Doc", "d"))).allowed
 
 
@@ -238,7 +238,7 @@ def test_an_enumerated_type_holds_its_ids_and_no_other(tmp_path: Path) -> None:
     store = written(tmp_path / "store", schema, "permit (principal, action, resource);", [entity("User", "u")])
     for _ in range(2):
         answers = [store.decide(Asked(Named("User", "u"), "pick", Named("Level", id_))) for id_ in ("low", "middle")]
-        assert [(answer.allowed, answer.kind) for answer in answers] == [(True, None), (False, DenyKind.INVALID_REQUEST)]
+        assert [(answer.allowed, answer.deny_kind) for answer in answers] == [(True, None), (False, DenyKind.INVALID_REQUEST)]
 
 
 def test_a_type_of_ours_is_nothing_special_in_a_foreign_store(tmp_path: Path) -> None:
@@ -275,6 +275,12 @@ def test_what_is_not_understood_whole_does_not_load(
 ) -> None:
     with pytest.raises(PolicyError):
         written(tmp_path / "store", schema, policy, entities, aliases)
+
+
+def test_a_key_that_stands_twice_is_named_and_no_other(tmp_path: Path) -> None:
+    twice = '[{"uid": {"type": "User", "id": "a", "id": "b"}, "attrs": {}, "parents": []}]'
+    with pytest.raises(PolicyError, match="the key `id` stands twice in one record"):
+        written(tmp_path / "store", *GOOD, twice)
 
 
 @pytest.mark.parametrize("missing", ["schema.cedarschema", "entities.json", "policies/all.cedar"])
