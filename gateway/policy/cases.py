@@ -19,7 +19,7 @@ from gateway.policy.bundle import Bundle
 from gateway.policy.context import Context
 from gateway.policy.engine import PolicyEngine
 from gateway.policy.slice import Slice
-from gateway.policy.value import canonical
+from gateway.policy.value import canonical, each_key_once
 
 SUFFIX = "_test.json"
 UID = re.compile(r'((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)::"([^"\\]*)"', re.ASCII)
@@ -244,16 +244,9 @@ def _cast(policies: Path, name: str | None) -> list[Mapping[str, Any]]:
 
 def _json(path: Path, file: str) -> Any:
     try:
-        return json.loads(files.read(path), object_pairs_hook=_record)
+        return json.loads(files.read(path), object_pairs_hook=each_key_once)
     except (OSError, ValueError) as error:
         raise CaseError(f"{file}: {error}") from error
-
-
-def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        raise CaseError("a key stands twice in one record")
-    return record
 
 
 def _uid(text: str) -> EntityUid:

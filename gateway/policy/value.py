@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Context as Arithmetic
 from decimal import Decimal, Inexact, InvalidOperation
@@ -30,6 +30,16 @@ def canonical(value: object) -> str:
 def uid_json(uid: EntityUid) -> dict[str, str]:
     """Returns the uid as cedarpy and Cedar's JSON take it: never as text, so an id cannot break out of it."""
     return {"type": uid.type, "id": uid.id}
+
+
+def each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns the record of what `json` read; raises `ValueRefused` when a key stands in it twice."""
+    record: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in record:
+            raise ValueRefused(f"the key `{key}` stands twice in one record")
+        record[key] = value
+    return record
 
 
 def value_json(value: Value, seen: set[EntityUid], *, room: int = MAX_NESTING) -> object:

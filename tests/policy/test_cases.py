@@ -130,7 +130,7 @@ def test_what_is_not_a_case_is_refused_with_its_place(tmp_path: Path, case: obje
     [
         ("{}", "is not a list of cases"),
         ("[]", "is not a list of cases"),
-        ('[{"a": 1, "a": 2}]', "stands twice"),
+        ('[{"b": 0, "a": 1, "a": 2}]', "the key `a` stands twice"),
         ("[", "read_test"),
     ],
 )

@@ -15,7 +15,7 @@ from gateway.policy import slice as slices
 from gateway.policy.bundle import Bundle
 from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.reading import Reads
-from gateway.policy.value import ValueRefused, canonical, named, refuse_unknown
+from gateway.policy.value import canonical, each_key_once, named, refuse_unknown
 
 ENTITIES = "entities.json"
 #: What is read into memory whole.
@@ -81,7 +81,7 @@ class StoredEntities:
 def load(bundle: Bundle, text: str, reads: Reads) -> StoredEntities:
     """Returns the entities of a text in Cedar's JSON; `reads` is what the policies read. Raises `PolicyError`."""
     try:
-        given = json.loads(text, object_pairs_hook=_once)
+        given = json.loads(text, object_pairs_hook=each_key_once)
         refuse_unknown(given)
         handle = slices.parse(bundle, canonical(given), others_run=True)
     except (ValueError, RecursionError) as error:
@@ -127,10 +127,3 @@ def _stored(entity: Mapping[str, Any], above: Mapping[EntityUid, frozenset[Entit
     said = frozenset[EntityUid]().union(*(above.get(parent, ()) for parent in above[uid]))
     tail = _tail(tags, sorted(above[uid] - said))
     return Stored(uid, attrs, above[uid], reached, members, tail, _text(uid, members.values(), tail))
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueRefused(f"a record holds a key twice: {sorted(key for key, _ in pairs)}")
-    return made

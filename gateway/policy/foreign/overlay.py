@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -35,31 +36,45 @@ AS_STORED = Laid({}, frozenset())
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Entities that some questions are asked over together; `changed` are the keys of `made`, as a set that is quickly met."""
+    """Entities that some questions are asked over together."""
 
     made: dict[EntityUid, str]
-    changed: set[EntityUid]
     reached: set[EntityUid]
 
     @staticmethod
     def of(laid: Laid) -> Layer:
         """Returns the layer of one question."""
-        return Layer(dict(laid.made), set(laid.made), set(laid.reached))
+        return Layer(dict(laid.made), set(laid.reached))
 
-    def takes(self, laid: Laid) -> bool:
-        """Takes one more question in, unless it then were asked over something else than by itself.
 
-        INVARIANT: what a question can come to is in the layer as it is for that question alone, however many are in it.
-        """
-        made = self.made
-        if any(uid in self.reached and made.get(uid) != text for uid, text in laid.made.items()):
-            return False
-        if any(laid.made.get(uid) != made[uid] for uid in self.changed & laid.reached):
-            return False
-        made.update(laid.made)
-        self.changed.update(laid.made)
-        self.reached.update(laid.reached)
-        return True
+def layered(laid: Sequence[Laid]) -> list[tuple[Layer, list[int]]]:
+    """Returns layers for some questions, each with the places of its questions; a question is in the first that it fits into.
+
+    INVARIANT: what a question can come to is in its layer as it is for that question alone, however many are in it.
+
+    Layers that have come to an entity are kept as bits of one number, so that a question is held against all of them at once.
+    """
+    layers: list[tuple[Layer, list[int]]] = []
+    made = {uid for each in laid for uid in each.made}
+    come_to: defaultdict[EntityUid, int] = defaultdict(int)
+    come_to_as: defaultdict[tuple[EntityUid, str | None], int] = defaultdict(int)
+    for place, each in enumerate(laid):
+        # Whatever else it can come to is as it is stored for everybody.
+        met = [(uid, each.made.get(uid)) for uid in made & each.reached]
+        unfit = 0
+        for uid, text in met:
+            unfit |= come_to[uid] & ~come_to_as[uid, text]
+        first = ~unfit & (unfit + 1)
+        for uid, text in met:
+            come_to[uid] |= first
+            come_to_as[uid, text] |= first
+        if first.bit_length() > len(layers):
+            layers.append((Layer({}, set()), []))
+        layer, places = layers[first.bit_length() - 1]
+        layer.made.update(each.made)
+        layer.reached.update(each.reached)
+        places.append(place)
+    return layers
 
 
 class Overlays:
@@ -97,7 +112,7 @@ class Overlays:
 
     def entities(self, layer: Layer) -> cedarpy.Entities:
         """Returns the entities of a layer; raises `Unusable` for values that Cedar does not take."""
-        stored = [self._entities.by_uid[uid].text for uid in layer.reached - layer.changed if uid in self._entities.by_uid]
+        stored = [self._entities.by_uid[uid].text for uid in layer.reached - layer.made.keys() if uid in self._entities.by_uid]
         try:
             return slices.parse(self._bundle, f"[{','.join([*stored, *layer.made.values()])}]")
         except slices.SliceError as refused:

@@ -17,7 +17,7 @@ from gateway.policy import partition
 from gateway.policy import slice as slices
 from gateway.policy.bundle import Bundle
 from gateway.policy.foreign.entities import StoredEntities
-from gateway.policy.foreign.overlay import AS_STORED, Laid, Layer, Overlays
+from gateway.policy.foreign.overlay import AS_STORED, Laid, Layer, Overlays, layered
 from gateway.policy.foreign.values import Incomplete, Reading, missing_of
 from gateway.policy.panic import unless_it_panics
 from gateway.policy.schema import RecordOf, Schema
@@ -28,10 +28,10 @@ Kind = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """What a store says of one question. `kind` is None for a yes; `policies` are the ids of those that decided, sorted."""
+    """What a store says of one question. `deny_kind` is None for a yes; `policies` are the ids of those that decided, sorted."""
 
     allowed: bool
-    kind: DenyKind | None
+    deny_kind: DenyKind | None
     policies: tuple[str, ...] = ()
 
 
@@ -98,7 +98,7 @@ class ForeignStore:
         """Returns what the store says of each question, in their order; none depends on another."""
         answers: list[Ruled | Unusable] = [FAILED] * len(asked)
         plain: Waiting = []
-        over: list[tuple[Layer, Waiting]] = []
+        over: Waiting = []
         for at, one in enumerate(asked):
             try:
                 prepared = self.prepare(one)
@@ -110,10 +110,10 @@ class ForeignStore:
             elif prepared.laid is AS_STORED:
                 plain.append((at, prepared))
             else:
-                _first_that_takes(prepared.laid, over).append((at, prepared))
+                over.append((at, prepared))
         self._ask(plain, self.entities.handle, answers)
-        for layer, waiting in over:
-            self._ask_over(layer, waiting, answers)
+        for layer, places in layered([prepared.laid for _, prepared in over]):
+            self._ask_over(layer, [over[place] for place in places], answers)
         return answers
 
     def type_of(self, named: Named) -> str:
@@ -234,15 +234,6 @@ class ForeignStore:
 def hash_of(bundle: Bundle, entities: StoredEntities, aliases: Mapping[str, str]) -> str:
     """Returns the hash of what a store decides by."""
     return slices.digest((bundle.hash, entities.hash, json.dumps(dict(aliases), sort_keys=True)))
-
-
-def _first_that_takes(laid: Laid, over: list[tuple[Layer, Waiting]]) -> Waiting:
-    """What waits for the first layer that takes something in, which is a new one after those that do not."""
-    for layer, waiting in over:
-        if layer.takes(laid):
-            return waiting
-    over.append((Layer.of(laid), []))
-    return over[-1][1]
 
 
 def _stored(shape: Shape, asked: Asked) -> bool:

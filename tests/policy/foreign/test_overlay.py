@@ -12,7 +12,8 @@ import pytest
 
 from gateway.model.asked import Asked, Named, Unusable
 from gateway.model.decision import DenyKind
-from gateway.policy.foreign.overlay import AS_STORED
+from gateway.model.entity import EntityUid
+from gateway.policy.foreign.overlay import AS_STORED, Laid, layered
 from gateway.policy.foreign.store import ForeignStore, Prepared
 from tests.policy.foreign.stores import SCHEMA, a_store, entity, ref, written
 from tests.policy.foreign.test_search import ROUNDS
@@ -126,8 +127,59 @@ def test_a_question_over_which_the_engine_panics_is_a_no_and_its_neighbours_are_
 
     monkeypatch.setattr(cedarpy, "is_authorized_batch", panics)
     answers = owned.decide_all([see("ann", None), see("ann", None, "two"), see("ann", {"level": 0})])
-    assert [(a.allowed, a.kind) for a in answers if not isinstance(a, Unusable)] == [
+    assert [(a.allowed, a.deny_kind) for a in answers if not isinstance(a, Unusable)] == [
         (True, None),
         (False, DenyKind.EVALUATION_ERROR),
         (True, None),
     ]
+
+
+def laid_at_random(chance: random.Random) -> Laid:
+    reached = [EntityUid("User", str(number)) for number in range(6) if chance.random() < 0.4]
+    made = {uid: chance.choice(["one", "another"]) for uid in reached if chance.random() < 0.5}
+    return Laid(made, frozenset(reached))
+
+
+def differ(one: Laid, other: Laid) -> bool:
+    """Whether there is something that both come to, and not as the same."""
+    return any(one.made.get(uid) != other.made.get(uid) for uid in one.reached & other.reached)
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_a_question_is_in_the_first_layer_in_which_nothing_is_as_it_is_not_for_it(seed: int) -> None:
+    chance = random.Random(seed)
+    laid = [laid_at_random(chance) for _ in range(60)]
+    wanted: list[list[int]] = []
+    for place, each in enumerate(laid):
+        fitting = (places for places in wanted if not any(differ(each, laid[other]) for other in places))
+        found = next(fitting, None)
+        if found is None:
+            wanted.append([place])
+        else:
+            found.append(place)
+    layers = layered(laid)
+    assert [places for _, places in layers] == wanted
+    for layer, places in layers:
+        assert layer.reached == frozenset().union(*(laid[place].reached for place in places))
+        assert layer.made == {uid: text for place in places for uid, text in laid[place].made.items()}
+
+
+class Counted(EntityUid):
+    """Counts how often any of it is looked up."""
+
+    looked_up = 0
+
+    def __hash__(self) -> int:
+        Counted.looked_up += 1
+        return super().__hash__()
+
+
+def test_placing_questions_that_all_differ_takes_no_more_for_each_the_more_there_are() -> None:
+    taken = []
+    for count in (250, 1_000):
+        uid = Counted("User", "ann")
+        laid = [Laid({uid: str(number)}, frozenset((uid,))) for number in range(count)]
+        before = Counted.looked_up
+        assert [places for _, places in layered(laid)] == [[place] for place in range(count)]
+        taken.append((Counted.looked_up - before) / count)
+    assert taken[1] <= taken[0]
