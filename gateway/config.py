@@ -166,7 +166,9 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | N
     if file is not None:
         try:
             merged |= _known(tomllib.loads(file.read_text("utf-8")), f"in {file}")
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as wrong:
+        except OSError as wrong:
+            raise ConfigError(f"the settings file {file} cannot be read: {wrong.strerror}") from wrong
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as wrong:
             raise ConfigError(f"the settings file {file} cannot be read: {wrong}") from wrong
     variables = {
         name.removeprefix(PREFIX).lower(): value

@@ -125,7 +125,7 @@ def open_services(
         PolicyError: the policies do not load, with every finding.
         KeyFileError: the signing keys are missing or readable by others.
         ConfigError: the embedder or the token issuer that the settings ask for cannot be had.
-        PolicyError: the store to be served beside our own does not load.
+        StoreUnfit: the store to be served beside our own does not load.
     """
     bundle, started = bundle or load_bundle(settings), now()
     embedder = find_embedder(settings)

@@ -241,3 +241,4 @@ def test_a_file_that_cannot_be_read_is_refused_by_name(tmp_path: Path, content: 
     with pytest.raises(ConfigError) as wrong:
         load({"data": "d"}, {}, file)
     assert str(wrong.value).startswith(f"the settings file {file} cannot be read: ")
+    assert (content is None) == str(wrong.value).endswith("cannot be read: No such file or directory")

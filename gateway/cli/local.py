@@ -172,7 +172,8 @@ def _derive(given: argparse.Namespace) -> int:
 def _backup(given: argparse.Namespace) -> int:
     with stopped(given.data, "admin backup") as services, progress("copying") as shown:
         done = asyncio.run(administration.backup(services, Path(given.target), progress=shown))
-    return _show(done, as_json=given.json)
+    tables = done["tables"]
+    return _show(done if given.json else {**done, "tables": len(tables), "rows": sum(tables.values())}, as_json=given.json)
 
 
 def _erase(given: argparse.Namespace) -> int:

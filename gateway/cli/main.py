@@ -114,8 +114,10 @@ def _add(verbs: Any, name: str, command: Command) -> None:
     parser = verbs.add_parser(name, help=command.help, description=says, epilog=command.about, formatter_class=FORMAT)
     for argument in command.arguments:
         argument.add_to(parser)
-    parser.add_argument("--url", dest="with_url", help="the gateway's address (default: PEERGATE_URL)")
-    parser.add_argument("--key", dest="with_key", help="a key (default: PEERGATE_KEY; a flag is seen by others on the machine)")
+    parser.add_argument("--url", dest="with_url", metavar="URL", help="the gateway's address (default: PEERGATE_URL)")
+    parser.add_argument(
+        "--key", dest="with_key", metavar="KEY", help="a key (default: PEERGATE_KEY; a flag is seen by others on the machine)"
+    )
     parser.add_argument(
         "--data", dest="with_data", metavar="DIR", help="open a stopped gateway's data directory instead of a URL"
     )

@@ -20,9 +20,9 @@ def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "mcp",
         help="serve the tools of a running gateway to an MCP client, on standard input and output",
-        description="Pass MCP messages on to the gateway at PEERGATE_URL, with the agent's key in PEERGATE_KEY.",
+        description="Without a VERB, pass MCP messages on to the gateway at PEERGATE_URL, with the agent's key in PEERGATE_KEY.",
     )
-    parser.add_argument("--url", dest="with_url", help="the gateway's address (default: PEERGATE_URL)")
+    parser.add_argument("--url", dest="with_url", metavar="URL", help="the gateway's address (default: PEERGATE_URL)")
     parser.set_defaults(parser=parser, run=_run)
     config = parser.add_subparsers(metavar="VERB").add_parser(
         "config",
@@ -30,7 +30,7 @@ def add_command(commands: Any) -> None:
         description="Print ready entries for the configuration of MCP clients: on stdio, and over HTTP. The key is a "
         "placeholder.",
     )
-    config.add_argument("--url", dest="with_url", help="the gateway's address (default: PEERGATE_URL)")
+    config.add_argument("--url", dest="with_url", metavar="URL", help="the gateway's address (default: PEERGATE_URL)")
     config.add_argument("--json", action="store_true", help="print JSON alone")
     config.set_defaults(run=_config)
 

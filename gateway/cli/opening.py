@@ -14,6 +14,7 @@ from gateway.config import ConfigError, Settings, load
 from gateway.errors import GatewayError, Invalid
 from gateway.operations.call import Services
 from gateway.policy.finding import PolicyError
+from gateway.policy.foreign.served import StoreUnfit
 from gateway.store.faults import StoreBusy, StoreFailed, StoreRefused
 from gateway.web.server import ServeError
 
@@ -60,6 +61,8 @@ def refusals() -> Iterator[None]:
         raise CommandError(str(wrong), USAGE) from wrong
     except (StoreRefused, StoreFailed, StoreBusy, KeyFileError) as refused:
         raise CommandError(str(refused), REFUSED) from refused
+    except StoreUnfit as wrong:
+        raise CommandError(f"the store {wrong.directory} does not load:\n{wrong}", REFUSED) from wrong
     except PolicyError as wrong:
         raise CommandError(f"the policies do not load:\n{wrong}", REFUSED) from wrong
     except ServeError as wrong:

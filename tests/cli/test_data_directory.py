@@ -57,6 +57,11 @@ def test_a_backup_is_a_data_directory_that_serves_with_the_same_keys(
     target = tmp_path / "copy"
     made = command("backup", target, "--data", installed.data, "--json")
     assert (made.code, made.json["backup"], made.json["tables"]["orgs"]) == (0, str(target), 1)
+    tables = made.json["tables"]
+    shown = command("backup", tmp_path / "another", "--data", installed.data)
+    said = ["backup", str(tmp_path / "another"), "tables", str(len(tables)), "rows"]
+    assert shown.out.split()[:-1] == said
+    assert int(shown.out.split()[-1]) > sum(tables.values())  # the first backup is in the log by now
     assert {path.name for path in target.iterdir()} == {"peergate.duckdb", "peergate.mark", "keys"}
     for made_private in (target, *target.rglob("*"), *installed.data.rglob("*")):
         assert not made_private.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO), made_private

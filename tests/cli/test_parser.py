@@ -125,6 +125,7 @@ def test_every_command_has_help_in_all_its_parts(name: str, command: Run) -> Non
     asked = command(*name.split(), "--help")
     assert (asked.code, asked.err) == (0, "")
     assert asked.out.startswith(f"usage: peergate {name} ")
+    assert "WITH_" not in asked.out  # how the code calls what the flag holds
     assert ALL[name].description
     assert all(action.help for action in ALL[name]._actions)
 

@@ -44,4 +44,5 @@ def test_a_store_that_does_not_load_is_not_served(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     refused = run("serve", "--data", tmp_path / "data", "--port", "0", "--store", tmp_path / "store")
     assert refused.returncode == 4
+    assert refused.stderr.startswith(f"peergate: the store {tmp_path / 'store'} does not load:\n")
     assert "schema.cedarschema" in refused.stderr

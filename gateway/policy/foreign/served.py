@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.policy.aside import uncollected
-from gateway.policy.finding import PolicyError
+from gateway.policy.finding import Finding, PolicyError
 from gateway.policy.foreign.loading import load
 from gateway.policy.foreign.store import ForeignStore
+
+
+class StoreUnfit(PolicyError):
+    """The store of `directory` does not load, with every finding."""
+
+    def __init__(self, directory: Path, findings: Iterable[Finding]) -> None:
+        super().__init__(findings)
+        self.directory = directory
 
 
 @dataclass(slots=True)
@@ -21,8 +30,11 @@ class Served:
 
     @classmethod
     def load(cls, directory: Path) -> Served:
-        """Returns the store of a directory as it is served from now on; raises `PolicyError`."""
-        return cls(directory, _load(directory))
+        """Returns the store of a directory as it is served from now on; raises `StoreUnfit`."""
+        try:
+            return cls(directory, _load(directory))
+        except PolicyError as refused:
+            raise StoreUnfit(directory, refused.findings) from refused
 
     def load_again(self) -> None:
         """Takes what lies in the directory by now; raises `PolicyError`, and then nothing but `failure` has changed.
