@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +32,7 @@ def load(directory: Path) -> ForeignStore:
     said, read = schema.read(bundle.schema), reads(bundle.trees.values())
     stored = entities.load(bundle, _text(directory / ENTITIES), read)
     path = directory / ALIASES
-    aliases = _aliases(_text(path), said) if path.is_file() else {}
+    aliases = _aliases(_text(path), said) if os.path.lexists(path) else {}
     enumerated = ENUMERATED.search(str(bundle.schema)) is not None
     overlays = Overlays(bundle, said, stored, read)
     return ForeignStore(bundle, said, stored, aliases, overlays, hash_of(bundle, stored, aliases), enumerated)
@@ -40,7 +41,7 @@ def load(directory: Path) -> ForeignStore:
 def _aliases(text: str, said: ForeignSchema) -> Mapping[str, str]:
     try:
         read = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # of a number too long, or nested too deep
         raise PolicyError([Finding(ALIASES, 0, "", str(error))]) from error
     wrong = [name for name, type_ in read.items() if not isinstance(type_, str) or type_ not in said.entities]
     if wrong:
