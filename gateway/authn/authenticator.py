@@ -114,6 +114,7 @@ class Authenticator:
             return self._issuer.authenticate(bearer, self._directory, now)
         if claims is None or not self._stands(claims, now):
             raise Unauthenticated
+        key = self._directory.credentials.get(claims.credential_id)
         return Caller(
             claims.principal_type,
             claims.principal_id,
@@ -121,6 +122,7 @@ class Authenticator:
             _credential_id(claims),
             token_id=claims.token_id,
             expires_at=datetime.fromtimestamp(claims.expires_at, UTC),
+            key_ends_at=key.expires_at if key is not None else None,
         )
 
     def scraper(self, bearer: str) -> Caller | None:

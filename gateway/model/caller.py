@@ -15,7 +15,8 @@ PrincipalType = Literal["Human", "Agent", "Platform", "Connection", "Bridge", "O
 class Caller:
     """An authenticated principal, the organisation it belongs to and the credential it showed.
 
-    `token_id` is the id of the token when the bearer was one, else None; `expires_at` its end.
+    `token_id` is the id of the token when the bearer was one, else None; `expires_at` is the end of the bearer, and
+    `key_ends_at` that of the key that a token was given for.
     """
 
     type: PrincipalType
@@ -24,14 +25,15 @@ class Caller:
     credential_id: str
     token_id: str | None = None
     expires_at: datetime | None = None
+    key_ends_at: datetime | None = None
 
     @property
     def uid(self) -> EntityUid:
         return EntityUid(self.type, self.id)
 
     def lives(self, now: datetime) -> bool:
-        """Whether the bearer has not ended by itself."""
-        return self.expires_at is None or now < self.expires_at
+        """Whether neither the bearer nor the key behind it has ended by itself."""
+        return all(end is None or now < end for end in (self.expires_at, self.key_ends_at))
 
 
 #: Who calls before authentication. Public operations decide nothing for it and read nothing of anybody's.

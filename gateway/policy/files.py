@@ -52,7 +52,9 @@ def read_texts(directory: Path) -> dict[str, str]:
     for path in sorted(_paths(directory, findings)):
         name = path.relative_to(directory).as_posix()
         try:
-            if not path.resolve().is_relative_to(directory.resolve()):
+            if (shown := name.encode(errors="backslashreplace").decode()) != name:
+                findings.append(Finding(shown, 0, "", "has a name that is no unicode text"))
+            elif not path.resolve().is_relative_to(directory.resolve()):
                 findings.append(Finding(name, 0, "", "is a link that leads out of the directory"))
             elif path.is_dir():
                 findings.append(Finding(name, 0, "", "is a directory behind a link, or named like a file"))

@@ -67,6 +67,23 @@ def test_what_does_not_load_leaves_the_last_store_answering_and_is_told(gateway:
     assert done(gateway.owner.get("/health"), 200)["store_failure"] is None
 
 
+@pytest.mark.parametrize("text", ["a = " + "[" * 5_000 + "]" * 5_000, "a = " + "9" * 5_000], ids=["deep", "long"])
+def test_names_that_cannot_be_read_are_told_like_anything_else_that_does_not_load(store: Path, text: str) -> None:
+    served = Served.load(store)
+    (store / "authzen.toml").write_text(text)
+    with pytest.raises(PolicyError, match=r"authzen\.toml:0:"):
+        served.load_again()
+    assert served.failure is not None
+
+
+def test_names_behind_a_link_to_nothing_are_not_taken_for_none(store: Path) -> None:
+    served = Served.load(store)
+    (store / "authzen.toml").unlink()
+    (store / "authzen.toml").symlink_to("gone.toml")
+    with pytest.raises(PolicyError, match=r"authzen\.toml:0: cannot be read: FileNotFoundError"):
+        served.load_again()
+
+
 def test_a_directory_that_is_gone_leaves_the_last_store_answering(gateway: Gateway, store: Path) -> None:
     shutil.rmtree(store)
     asyncio.run(reload_store(gateway.services))

@@ -54,6 +54,11 @@ def test_a_linked_directory_is_refused_because_it_would_be_passed_over(tmp_path:
     ]
 
 
+def test_a_name_that_no_policy_can_be_called_by_is_refused(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"a\xff.cedar")).write_text("a")
+    assert refused(tmp_path) == ["a\\udcff.cedar:0: has a name that is no unicode text"]
+
+
 def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "a.cedar").write_text("a")
     os.mkfifo(tmp_path / "b.cedar")

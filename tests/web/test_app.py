@@ -419,6 +419,19 @@ def test_a_key_that_is_revoked_while_a_body_arrives_is_no_good(gateway: Gateway)
     assert slowly(gateway, agent, "/t/mirror", b"{}", lambda: done(gateway.owner.post(rotate), 200)) == 401
 
 
+def test_a_token_is_no_good_once_its_key_has_ended_while_a_body_arrives(gateway: Gateway) -> None:
+    agent, peer = gateway.agent(), gateway.peer()
+    observers = {"observers": [{"agent_id": agent.id}]}
+    done(gateway.owner.put(f"/v1/peers/{peer['id']}/observers", observers), 200)
+    token = done(gateway.http.post("/v1/auth/agent-token", json={"api_key": agent.key}), 200)["access_token"]
+    ends = stamp(gateway.clock.now + timedelta(seconds=10))
+    done(gateway.owner.patch(f"/v1/agents/{agent.id}", {"api_key_expires_at": ends}), 200)
+    event = b'{"event_type": "message", "content": {}}'
+    posting = (gateway, replace(agent, key=token), f"/v1/peers/{peer['id']}/events", event)
+    assert slowly(*posting, lambda: gateway.clock.advance(timedelta(seconds=9))) == 201
+    assert slowly(*posting, lambda: gateway.clock.advance(timedelta(seconds=1))) == 401
+
+
 def test_an_operation_may_take_larger_bodies_than_others(gateway: Gateway) -> None:
     large = {"a": "x" * 300_000}
     owner = over(gateway)

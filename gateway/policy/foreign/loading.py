@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,7 +31,7 @@ def load(directory: Path) -> ForeignStore:
     said, read = bundle.types, reads(bundle.trees.values())
     stored = entities.load(bundle, _text(directory / ENTITIES), read)
     path = directory / ALIASES
-    aliases = _aliases(_text(path), said) if path.is_file() else {}
+    aliases = _aliases(_text(path), said) if os.path.lexists(path) else {}
     overlays = Overlays(bundle, said, stored, read)
     return ForeignStore(bundle, said, stored, aliases, overlays, hash_of(bundle, stored, aliases), said.enumerated)
 
@@ -38,7 +39,7 @@ def load(directory: Path) -> ForeignStore:
 def _aliases(text: str, said: Schema) -> Mapping[str, str]:
     try:
         read = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # of a number too long, or nested too deep
         raise PolicyError([Finding(ALIASES, 0, "", str(error))]) from error
     wrong = [name for name, type_ in read.items() if not isinstance(type_, str) or type_ not in said.entities]
     if wrong:

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.model.asked import Asked, Named, Unusable
 from gateway.model.decision import DenyKind
+from gateway.policy.finding import PolicyError
 from gateway.policy.foreign.store import ForeignStore
 from tests.policy.foreign.stores import entity, ref, written
 
