@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import shutil
 import threading
@@ -139,6 +140,15 @@ def test_a_token_of_a_page_does_not_outlive_the_store_it_was_given_by(gateway: G
     forbid_all(store)
     asyncio.run(reload_store(gateway.services))
     assert pep.client.post(RESOURCES, body | {"page": {"token": token}}).status_code == 400
+
+
+def test_a_token_of_a_page_is_good_after_the_same_store_was_loaded_again(gateway: Gateway, store: Path) -> None:
+    pep, body = Pep(gateway.owner), asked("cleo", "read", "-")
+    token = pep.ask(RESOURCES, body | {"page": {"limit": 1}})["page"]["next_token"]
+    entities = json.loads((store / "entities.json").read_text())
+    (store / "entities.json").write_text(json.dumps(entities[::-1], sort_keys=True))
+    asyncio.run(reload_store(gateway.services))
+    assert pep.client.post(RESOURCES, body | {"page": {"token": token}}).status_code == 200
 
 
 def test_one_answer_comes_of_one_store_however_often_it_is_loaded_meanwhile(gateway: Gateway, store: Path) -> None:

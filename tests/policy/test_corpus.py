@@ -11,6 +11,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -52,6 +53,12 @@ def test_the_engine_answers_as_plain_cedar_but_for_the_fail_closed_rules() -> No
             told = (seed, rule, query, expected, verdict, texts)
             assert _answer(verdict) == expected, told
             assert engine.decide(query, slice) == turned.decide(query, slice) == verdict, told
+            also = chance.choice(list(store.actions))
+            other = turned.decide(replace(query, action=also), slice)
+            assert engine.decide_together(query, also, slice) == (verdict, other), told
+            worded = replace(query, context=_worded(query.context))
+            _, expected = _expected(store, schema, texts, found, worded, named=bundle.members[query.action])
+            assert [_answer(engine.decide(worded, slice)) for _ in range(2)] == [expected] * 2, (*told, worded)
     sys.stdout.write("".join(f"{counts[rule]:6} {rule}\n" for rule in (*SAME, *RULES)))
     assert sum(counts.values()) == STORES * REQUESTS
     assert set(counts) == {*SAME, *RULES}
@@ -129,6 +136,12 @@ def _named(value: Value) -> set[EntityUid]:
             return {uid for item in value.values() for uid in _named(item)}
         case _:
             return set()
+
+
+def _worded(context: Mapping[str, Value]) -> dict[str, Value]:
+    """A context with plain texts for decimals and times, which Cedar reads by the schema."""
+    worded = {name: _json(value) for name, value in context.items() if isinstance(value, Decimal | datetime)}
+    return {**context, **{name: value["__extn"]["arg"] for name, value in worded.items()}}  # type: ignore[index]
 
 
 def _entity(entity: Entity) -> dict[str, object]:

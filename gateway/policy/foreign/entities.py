@@ -94,7 +94,8 @@ def load(bundle: Bundle, text: str, reads: Reads) -> StoredEntities:
     ids: dict[str, list[str]] = defaultdict(list)
     for uid in by_uid:
         ids[uid.type].append(uid.id)
-    whole = slices.digest(stored.text for stored in by_uid.values())
+    # As it was given: what Cedar writes of the same entities has their attributes and sets in another order each time.
+    whole = slices.digest(sorted(map(canonical, given)))
     ordered = {type_: tuple(found) for type_, found in ids.items()}
     return StoredEntities(handle, by_uid, ordered, {type_: frozenset(found) for type_, found in ids.items()}, whole)
 
