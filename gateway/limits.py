@@ -36,7 +36,9 @@ GUESSES_PER_MINUTE = 10
 
 #: Requests under way at once; one more is told to come back, before anything of it is read.
 CONCURRENT_REQUESTS = 512
-#: Of those, the ones of one credential, or of one address without one, whose bodies are still arriving.
+#: From so many on, what is under way is shared out.
+CROWDED_REQUESTS = 256
+#: The share then of one credential, or of one address without one, for requests whose bodies are still arriving.
 BODIES_ARRIVING = 32
 #: A request that has waited for its turn this long is told to come back: whoever comes after it waits less for that.
 TURN_SECONDS = 0.5

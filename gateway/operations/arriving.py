@@ -12,6 +12,8 @@ from gateway.errors import TooManyRequests
 class Arriving:
     """Counts them by credential, or by address where none was shown, so that nobody alone takes all places by sending slowly.
 
+    There is no share while there is room: many clients send the head and the body of a request in two packets.
+
     Only the event loop uses it. `len` of it is how many senders have one on its way.
     """
 
@@ -21,14 +23,14 @@ class Arriving:
     def __len__(self) -> int:
         return len(self._bodies)
 
-    def begin(self, credential: str, source: str | None) -> tuple[str, str]:
-        """Count a body, and return what to end it with.
+    def begin(self, credential: str, source: str | None, *, under_way: int) -> tuple[str, str]:
+        """Count a body, and return what to end it with; `under_way` are all requests.
 
         Raises:
-            TooManyRequests: as many as there may be of this sender are on their way.
+            TooManyRequests: there are many, and as many bodies of this sender as may be are on their way.
         """
         sender = (credential, "" if credential else network(source))
-        if self._bodies.get(sender, 0) >= limits.BODIES_ARRIVING:
+        if under_way >= limits.CROWDED_REQUESTS and self._bodies.get(sender, 0) >= limits.BODIES_ARRIVING:
             raise TooManyRequests(
                 f"{limits.BODIES_ARRIVING} bodies that you send are still on their way; send the rest of them first",
                 retry_after=1,

@@ -45,7 +45,7 @@ class Identified:
             GatewayError: what `read_body` raises.
             Gone: they have left.
         """
-        sender = services.arriving.begin(self.caller.credential_id, self.source)
+        sender = services.arriving.begin(self.caller.credential_id, self.source, under_way=services.traffic.under_way)
         try:
             return await read_body(receive, headers, most)
         finally:

@@ -51,7 +51,10 @@ async def until_they_wait(gateway: Gateway, slow: list[Slow]) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_one_sender_has_a_share_of_the_places_and_others_have_theirs(gateway: Gateway, path: str) -> None:
+def test_one_sender_has_a_share_of_the_places_and_others_have_theirs(
+    gateway: Gateway, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CROWDED_REQUESTS", limits.BODIES_ARRIVING)
     surface = Surface(gateway.services, OPERATIONS)
     app = Application(gateway.services, OPERATIONS, (surface,))
     mine, theirs = (None, None) if path == "/v1/auth/token" else (gateway.owner.key, gateway.admin.key)
@@ -73,6 +76,17 @@ def test_one_sender_has_a_share_of_the_places_and_others_have_theirs(gateway: Ga
     asyncio.run(run())
 
 
+def test_there_is_no_share_while_there_is_room(gateway: Gateway) -> None:
+    app = Application(gateway.services, OPERATIONS)
+
+    async def run() -> None:
+        slow = [Slow(app, PATHS[0], gateway.owner.key) for _ in range(limits.BODIES_ARRIVING * 2)]
+        await until_they_wait(gateway, slow)
+        assert {await each.answered() for each in slow}.isdisjoint((0, 429, 503))
+
+    asyncio.run(run())
+
+
 def test_a_client_that_gives_up_gives_its_place_back(gateway: Gateway) -> None:
     app = Application(gateway.services, OPERATIONS)
 
@@ -88,4 +102,4 @@ def test_a_client_that_gives_up_gives_its_place_back(gateway: Gateway) -> None:
 
 
 def test_the_share_is_small_beside_all_places() -> None:
-    assert limits.BODIES_ARRIVING * 8 <= limits.CONCURRENT_REQUESTS
+    assert limits.CROWDED_REQUESTS + limits.BODIES_ARRIVING * 4 <= limits.CONCURRENT_REQUESTS
