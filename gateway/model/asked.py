@@ -45,17 +45,21 @@ class Sizes:
 
     def __init__(self) -> None:
         # By where it lies in memory, and so held: nothing else may come to lie there.
-        self._known: dict[int, tuple[Named | Properties, int]] = {}
+        self._known: dict[int, tuple[Properties, int]] = {}
 
     def of(self, asked: Asked) -> int:
         """The size of one question."""
-        parts = (asked.subject, asked.resource, asked.action_properties, asked.context)
-        return len(asked.action) + sum(self._of(part) for part in parts if part)
+        (subject_type, subject_id, of_subject), action, (type_, id_, of_resource), of_action, context = asked
+        size = len(subject_type) + len(subject_id) + len(action) + len(type_) + len(id_)
+        for sent in (of_subject, of_resource, of_action, context):
+            if sent:
+                size += self._of(sent)
+        return size
 
-    def _of(self, part: Named | Properties) -> int:
-        known = self._known.get(id(part))
+    def _of(self, sent: Properties) -> int:
+        known = self._known.get(id(sent))
         if known is None:
-            known = self._known[id(part)] = part, _size(part)
+            known = self._known[id(sent)] = sent, _size(sent)
         return known[1]
 
 
@@ -64,8 +68,6 @@ def _size(value: object) -> int:
     match value:
         case str():
             return len(value)
-        case Named(type=type_, id=id_, properties=properties):
-            return len(type_) + len(id_) + _size(properties)
         case Mapping():
             return sum(len(name) + _size(member) for name, member in value.items())
         case list():

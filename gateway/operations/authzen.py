@@ -96,11 +96,9 @@ def _ends(semantic: Semantic, answer: Answer) -> bool:
 
 
 def _shape(answer: Answer) -> dict[str, object]:
-    match answer:
-        case Ruled(allowed=allowed):
-            return {"decision": allowed}
-        case _:
-            return {"decision": False, "context": {"error": {"status": 400, "message": str(answer)}}}
+    if isinstance(answer, Ruled):
+        return {"decision": answer.allowed}
+    return {"decision": False, "context": {"error": {"status": 400, "message": str(answer)}}}
 
 
 def _digested(items: Sequence[Asked | Invalid], decisions: Sequence[bool]) -> Iterator[str]:
