@@ -87,6 +87,7 @@ async def reload(services: Services) -> dict[str, Any] | None:
             except Stale:
                 continue
             session.written(rows)
+            _log.info("the policies were loaded again%s: %s", ", into the shadow" if ready.in_shadow else "", ready.bundle.hash)
             return _shape(ready)
     services.access.engines.fail(PolicyError([Finding("", 0, "", BUSY)]), services.clock())
     _log.error("the policies were not loaded again, and those before decide on: %s", BUSY)

@@ -46,9 +46,11 @@ def reporting(settings: Settings, traffic: Traffic) -> Iterator[Told | None]:
     """Write lines to the standard error while the block runs; yields what takes a request, or None where none is wanted."""
     form = FORMS["text" if settings.log == "text" or (settings.log is None and sys.stderr.isatty()) else "json"]
     lines = Lines(to_descriptor(sys.stderr.fileno()))
-    handler, root = Handler(lines, form.record), logging.getLogger()
+    handler, root, ours = Handler(lines, form.record), logging.getLogger(), logging.getLogger("gateway")
+    before = ours.level
     traffic.lines_dropped = lambda: lines.dropped
     root.addHandler(handler)
+    ours.setLevel(logging.WARNING if settings.log == "off" else logging.INFO)
     try:
         yield (
             None
@@ -57,6 +59,7 @@ def reporting(settings: Settings, traffic: Traffic) -> Iterator[Told | None]:
         )
     finally:
         root.removeHandler(handler)
+        ours.setLevel(before)
         lines.close()
 
 
@@ -140,16 +143,18 @@ FORMS: dict[str, Form] = {"json": Form(as_json, record_as_json), "text": Form(as
 
 
 class Handler(logging.Handler):
-    """What the process and its libraries report, as lines. Of an error its kind and where, never its message, which may hold
-    content."""
+    """What the process reports, and its libraries from warnings on, as lines. Of an error its kind and where, never its
+    message, which may hold content."""
 
     def __init__(self, lines: Lines, line: RecordLine) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__()
         self._lines = lines
         self._line = line
 
     def emit(self, record: logging.LogRecord) -> None:
         """Put one record into the lines."""
+        if record.levelno < logging.WARNING and not record.name.startswith("gateway."):
+            return
         said = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
             kind, _, trace = record.exc_info

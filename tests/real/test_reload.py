@@ -33,6 +33,7 @@ def test_a_process_decides_by_changed_policies_after_a_hangup_or_by_itself(tmp_p
                 server.process.send_signal(signal.SIGHUP)
             assert _changed(client, "policies_failure", None)
         assert server.stop() == 0
+        assert "the policies were loaded again: " in server.errors()
         assert "the policies were not loaded again" in server.errors()
 
 
@@ -50,6 +51,7 @@ def test_a_process_answers_by_a_changed_store_after_a_hangup(tmp_path: Path) -> 
                 server.process.send_signal(signal.SIGHUP)
                 assert _changed(client, name, before)
         assert server.stop() == 0
+        assert "the store was loaded again: " in server.errors()
         assert "the store was not loaded again" in server.errors()
 
 
