@@ -1,4 +1,5 @@
-"""Accepting: new connections taken from a listening socket one a turn of the loop, so that requests under way keep their turns.
+"""Accepting: new connections taken from a listening socket, past the first few one a turn of the loop, so that requests under
+way keep their turns.
 
 What is not taken waits in the system's queue. Serving more in one turn answers fewer requests and none sooner; a queue that
 does not end is shortened by telling connections to come back, which costs a fiftieth of a request. A loop's own server closes
@@ -65,12 +66,15 @@ class Accepting:
         self._paused = self._loop.call_later(PAUSE_SECONDS, self._start)
 
     def _take(self) -> None:
-        if len(self._connections) + len(self._begun) >= self._most:
+        there = len(self._connections) + len(self._begun)
+        if there >= self._most:
             self._standing_since = None
             self._pause()
             return
-        taken = self._next()
-        if taken is not None:
+        for _ in range(max(1, min(limits.TAKEN_AT_ONCE, self._most) - there)):
+            if (taken := self._next()) is None:
+                self._standing_since = None
+                return
             self._serve(taken)
         if self._stands():
             for _ in range(limits.TOLD_AT_ONCE):

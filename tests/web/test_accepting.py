@@ -95,6 +95,30 @@ def _short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accepting, "PAUSE_SECONDS", 0.01)
 
 
+@pytest.fixture(autouse=True)
+def _none_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TAKEN_AT_ONCE", 0)
+
+
+@LOOPS
+def test_the_first_few_are_taken_as_they_come(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TAKEN_AT_ONCE", 12)
+
+    async def talk(listening: Listening) -> None:
+        ready = [socket.create_connection(listening.socket.real.getsockname()) for _ in range(20)]
+        between, before = [], 0
+        while len(listening.open) < len(ready):
+            await asyncio.sleep(0)
+            between.append(listening.socket.asked - before)
+            before = listening.socket.asked
+        taken = [count for count in between if count]
+        assert (max(taken), taken[-1], sum(taken)) == (12, 1, 20)
+        for each in ready:
+            each.close()
+
+    with_listening(loop, talk)
+
+
 @LOOPS
 def test_a_burst_beyond_the_limit_waits_and_is_served_when_there_is_room(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CONNECTIONS", 3)
