@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from gateway.model.entity import Value
 from gateway.policy.context import Context
 from gateway.store.state import State
 
-#: Moments kept, one a minute and time zone.
+#: Time zones whose minute is kept.
 CACHED_MOMENTS = 64
+MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +29,20 @@ class Moments:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._kept: dict[tuple[str, datetime], Moment] = {}
+        self._kept: dict[str, tuple[datetime, datetime, Moment]] = {}
 
     def at(self, org_id: str, now: datetime) -> Moment:
         """The moment in the time zone of an organisation; in UTC where there is none."""
         org = self._state.orgs.get(org_id)
         zone = org.settings.time_zone if org is not None else "UTC"
+        kept = self._kept.get(zone)
+        if kept is not None and kept[0] <= now < kept[1]:
+            return kept[2]
+        if len(self._kept) >= CACHED_MOMENTS:
+            self._kept.clear()
         minute = now.replace(second=0, microsecond=0)
-        moment = self._kept.get((zone, minute))
-        if moment is None:
-            if len(self._kept) >= CACHED_MOMENTS:
-                self._kept.clear()
-            moment = self._kept[zone, minute] = _read_clock(minute, ZoneInfo(zone))
+        moment = _read_clock(minute, ZoneInfo(zone))
+        self._kept[zone] = (minute, minute + MINUTE, moment)
         return moment
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -31,6 +32,8 @@ from gateway.recent import Recent
 KNOWN_VALID = 4_096
 NOTHING: frozenset[Read] = frozenset()
 NO_POLICIES, NO_ENTITIES = cedarpy.PolicySet.from_str(""), cedarpy.Entities.from_json_str("[]")
+#: Verdicts that are kept, by the policies that they name.
+VERDICTS = 4_096
 #: Plans that are kept: one a principal, action and minute.
 PLANS = 4_096
 INVALID = Verdict(allowed=False, deny_kind=DenyKind.INVALID_REQUEST, policies=(), reasons=(), errors=())
@@ -53,6 +56,8 @@ class PolicyEngine:
         self._reasons = {
             id_: Reason(id_, info.effect, info.reason, info.reason_code, info.precedence) for id_, info in bundle.policies.items()
         }
+        # The same few policies decide again and again. It holds nothing of the engine, which is then gone as soon as it is left.
+        self._said = lru_cache(maxsize=VERDICTS)(partial(_say, self._reasons))
 
     def sibling(self, bundle: Bundle) -> PolicyEngine:
         """Returns an engine of another bundle under the same schema, over whose slices both decide."""
@@ -213,13 +218,10 @@ class PolicyEngine:
         decision, diagnostics = answer.decision, answer.diagnostics
         if decision is cedarpy.Decision.NoDecision:
             return INVALID
-        policies = tuple(sorted(diagnostics.reasons))
-        reasons = tuple([self._reason(id_) for id_ in policies])
-        if diagnostics.errors:
-            return Verdict(False, DenyKind.EVALUATION_ERROR, policies, reasons, failed(diagnostics.errors))
-        if decision is cedarpy.Decision.Allow:
-            return Verdict(True, None, policies, reasons, ())
-        return Verdict(False, DenyKind.FORBIDDEN if policies else DenyKind.NOT_PERMITTED, policies, reasons, ())
+        verdict = self._said(decision is cedarpy.Decision.Allow, tuple(diagnostics.reasons))
+        if not diagnostics.errors:
+            return verdict
+        return Verdict(False, DenyKind.EVALUATION_ERROR, verdict.policies, verdict.reasons, failed(diagnostics.errors))
 
     def _asked_over(self, query: Query) -> tuple[str, str, str, EntityUid | None]:
         """What tells apart the policies that queries are asked over; each connection has its own."""
@@ -227,7 +229,20 @@ class PolicyEngine:
         return query.action, principal.type, resource, principal if self._sets.granted(principal.type, resource) else None
 
     def _reason(self, policy_id: str) -> Reason:
-        return self._reasons.get(policy_id) or granted.reason_of(policy_id)
+        return _reason(self._reasons, policy_id)
+
+
+def _reason(reasons: Mapping[str, Reason], policy_id: str) -> Reason:
+    return reasons.get(policy_id) or granted.reason_of(policy_id)
+
+
+def _say(reasons: Mapping[str, Reason], allow: bool, policies: tuple[str, ...]) -> Verdict:
+    """The verdict that policies come to, in whatever order Cedar names them."""
+    policies = tuple(sorted(policies))
+    said = tuple([_reason(reasons, id_) for id_ in policies])
+    if allow:
+        return Verdict(True, None, policies, said, ())
+    return Verdict(False, DenyKind.FORBIDDEN if policies else DenyKind.NOT_PERMITTED, policies, said, ())
 
 
 def _kind(request: dict[str, Any]) -> tuple[str, str, str, str]:
