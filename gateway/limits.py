@@ -42,7 +42,7 @@ CROWDED_REQUESTS = 256
 BODIES_ARRIVING = 32
 #: A request that has waited for its turn this long is told to come back: whoever comes after it waits less for that.
 TURN_SECONDS = 0.5
-#: While there are fewer connections than this, new ones are taken as they come; then one a turn of the loop.
+#: While there are fewer connections than this, new ones are taken as they come; from there on, one a turn of the loop.
 TAKEN_AT_ONCE = 64
 #: Connections at once; one more is told to come back and closed.
 CONNECTIONS = 4_096

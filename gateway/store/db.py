@@ -213,7 +213,7 @@ class Database:
             self._writer.write_now(_reopened(self._clock(), details))
             for reload in self._reloads:
                 reload(Rows(self.connection))
-        except BaseException as again:
+        except BaseException as again:  # whatever it is, and it goes on: those who wait to read must hear of it
             self.failure = f"{self.failure}; it could not be opened again: {_first_line(again)}"
             self.lost = True
             self._readers.close(self.failure)

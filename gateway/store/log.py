@@ -135,7 +135,8 @@ def encode(row: LogRow) -> Entry:
             text.encode()
     before, after = _canonical(
         (row.kind, row.id, at, row.org_id, row.principal_type, row.principal_id, row.action, row.resource_type,
-         row.resource_id, row.outcome, row.deny_kind, policies, row.bundle, row.data_version, slices, row.request_id, details)
+         row.resource_id, row.outcome or None, row.deny_kind or None, policies, row.bundle, row.data_version, slices,
+         row.request_id, details)
     )  # fmt: skip
     return Entry(before, after, columns, row.slice_bodies)
 

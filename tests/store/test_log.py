@@ -65,6 +65,11 @@ def test_the_zone_of_a_time_does_not_matter_and_its_absence_is_refused() -> None
         encode(a_row(at=datetime(2026, 3, 1)))  # noqa: DTZ001  # refused for it
 
 
+def test_an_empty_outcome_is_hashed_as_it_is_stored(database: Database) -> None:
+    database.write(record(a_row(outcome="", deny_kind=""))).result()
+    assert asyncio.run(database.read(verify)).valid
+
+
 AWKWARD = ["", "'", "'); DROP TABLE log; --", '"', "\\", "\0", "\n\r\t", "\u2028 é 東 🎉", "$1", "NULL", " x ", "[1, 2]"]
 
 
